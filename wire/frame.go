@@ -1,0 +1,140 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+const (
+	// HeaderBytes is the length prefix of a frame.
+	HeaderBytes = 4
+	// MaxHelloBytes bounds every frame before the hello is accepted; a hello at all its limits is about 50 KiB.
+	MaxHelloBytes = 64 << 10
+	// DefaultMaxFrameBytes is max_frame_bytes unless settings say otherwise.
+	DefaultMaxFrameBytes = 1 << 20
+)
+
+// ErrFrameLength is what FrameReader gives for a length of 0 or over the limit; the frame is unread.
+var ErrFrameLength = errors.New("frame length is 0 or over the limit")
+
+// FrameReader reads frames from one connection. It keeps a small buffer, so that an idle connection
+// costs little and a small frame one read; a larger frame borrows a buffer that the next call gives back.
+type FrameReader struct {
+	src        io.Reader
+	max        int
+	start, end int // what of small is read but not taken
+	large      *[]byte
+	small      [512]byte
+}
+
+// NewFrameReader reads frames of at most max bytes.
+func NewFrameReader(src io.Reader, max int) *FrameReader {
+	return &FrameReader{src: src, max: max}
+}
+
+// SetMax changes the limit for the frames to come: it is smaller before a hello than after it.
+func (r *FrameReader) SetMax(max int) { r.max = max }
+
+// Buffered is what was read beyond the frames taken.
+func (r *FrameReader) Buffered() []byte { return r.small[r.start:r.end] }
+
+// Next gives the payload of the next frame, valid until the next call. io.EOF means an end between
+// frames, io.ErrUnexpectedEOF one inside a frame, ErrFrameLength a length that is refused.
+func (r *FrameReader) Next() ([]byte, error) {
+	r.giveBack()
+	if err := r.fill(HeaderBytes); err != nil {
+		return nil, err
+	}
+	n := int(binary.BigEndian.Uint32(r.small[r.start:]))
+	if n == 0 || n > r.max {
+		return nil, fmt.Errorf("%w: %d of at most %d bytes", ErrFrameLength, n, r.max)
+	}
+	r.start += HeaderBytes
+	if n > len(r.small) {
+		return r.nextLarge(n)
+	}
+	if err := r.fill(n); err != nil {
+		return nil, noEOF(err)
+	}
+	p := r.small[r.start : r.start+n]
+	r.start += n
+	return p, nil
+}
+
+// fill reads until n bytes are in small; an EOF before the first of them is io.EOF.
+func (r *FrameReader) fill(n int) error {
+	if r.end-r.start >= n {
+		return nil
+	}
+	if r.start > 0 {
+		r.end = copy(r.small[:], r.small[r.start:r.end])
+		r.start = 0
+	}
+	m, err := io.ReadAtLeast(r.src, r.small[r.end:], n-r.end)
+	had := r.end
+	r.end += m
+	if errors.Is(err, io.EOF) && had > 0 {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// nextLarge grows its buffer as the bytes come, so that a length alone can't claim memory.
+func (r *FrameReader) nextLarge(n int) ([]byte, error) {
+	const step = 64 << 10
+	r.large = buffers.Get().(*[]byte)
+	b := (*r.large)[:0]
+	b = append(b, r.small[r.start:r.end]...)
+	r.start, r.end = 0, 0
+	for len(b) < n {
+		have := len(b)
+		want := min(n-have, max(step, have))
+		b = grow(b, want)
+		if _, err := io.ReadFull(r.src, b[have:]); err != nil {
+			*r.large = b
+			return nil, noEOF(err)
+		}
+	}
+	*r.large = b
+	return b, nil
+}
+
+func (r *FrameReader) giveBack() {
+	if r.large == nil {
+		return
+	}
+	putBuffer(r.large)
+	r.large = nil
+}
+
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func grow(b []byte, n int) []byte {
+	if len(b)+n <= cap(b) {
+		return b[:len(b)+n]
+	}
+	bigger := make([]byte, len(b)+n, max(2*cap(b), len(b)+n))
+	copy(bigger, b)
+	return bigger
+}
+
+// buffers lends frame buffers to readers and writers.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
+
+// pooledBytes is the largest buffer that goes back: a few rare large frames must not stay as memory.
+const pooledBytes = 128 << 10
+
+func putBuffer(b *[]byte) {
+	if cap(*b) <= pooledBytes {
+		*b = (*b)[:0]
+		buffers.Put(b)
+	}
+}
