@@ -1,0 +1,200 @@
+package configs
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// EdgeFile is read when no file is named, if it exists.
+const EdgeFile = "configs/edge.yaml"
+
+// Edge is the configuration of an Edge. Whatever LoadEdge gives is whole and keeps to the check tags.
+type Edge struct {
+	File string `yaml:"-"` // the file that was read; empty: none
+
+	Edge         EdgeIdentity     `yaml:"edge"`
+	ControlPlane EdgeControlPlane `yaml:"control_plane"`
+	Nodes        []EdgeNode       `yaml:"nodes"`
+	Probe        EdgeProbe        `yaml:"probe"`
+	Log          Log              `yaml:"log"`
+}
+
+// EdgeIdentity is what the Edge says of itself in its hello.
+type EdgeIdentity struct {
+	ID     string            `yaml:"id" check:"optional,id"` // never empty after the load
+	Name   string            `yaml:"name" check:"optional,text"`
+	Labels map[string]string `yaml:"labels" check:"labels"`
+}
+
+// EdgeControlPlane is where the Edge dials and how.
+type EdgeControlPlane struct {
+	Address   string        `yaml:"address" check:"dial"` // host:port
+	Token     string        `yaml:"token" secret:"true"`  // at most one of Token and TokenFile is set
+	TokenFile string        `yaml:"token_file"`
+	TLS       EdgeTLS       `yaml:"tls"`
+	Reconnect EdgeReconnect `yaml:"reconnect"`
+}
+
+// EdgeTLS names PEM files. Those that are named were there and could be parsed at the load.
+type EdgeTLS struct {
+	Enabled    bool   `yaml:"enabled"`
+	CAFile     string `yaml:"ca_file"`   // empty: the system's
+	CertFile   string `yaml:"cert_file"` // empty: no client certificate
+	KeyFile    string `yaml:"key_file"`
+	ServerName string `yaml:"server_name" check:"optional,host"` // empty: the address's host
+}
+
+// EdgeReconnect bounds the wait between two tries.
+type EdgeReconnect struct {
+	Initial time.Duration `yaml:"initial" check:"range=10ms..1h"`
+	Max     time.Duration `yaml:"max" check:"range=10ms..1h"`
+}
+
+// EdgeNode is a machine of the Edge. No two have one id.
+type EdgeNode struct {
+	ID        string            `yaml:"id" check:"required,id"`
+	Name      string            `yaml:"name" check:"optional,text"`
+	Labels    map[string]string `yaml:"labels" check:"labels"`
+	Providers []EdgeProvider    `yaml:"providers"`
+}
+
+// EdgeProvider is a serving backend of a node. No two of a node have one id.
+type EdgeProvider struct {
+	ID                  string   `yaml:"id" check:"required,id"`
+	Type                string   `yaml:"type" check:"required,oneof=vllm|sglang|llamacpp|tgi|ollama|openai"`
+	BaseURL             string   `yaml:"base_url" check:"required,http-url"`
+	Models              []string `yaml:"models" check:"text"` // empty: the provider is asked
+	Capacity            int      `yaml:"capacity" check:"range=0..1000000"`
+	LongContextCapacity int      `yaml:"long_context_capacity" check:"range=0..1000000"`
+}
+
+// EdgeProbe says how often providers are asked, and how long an answer may take.
+type EdgeProbe struct {
+	Interval time.Duration `yaml:"interval" check:"range=10ms..1h"`
+	Timeout  time.Duration `yaml:"timeout" check:"range=10ms..1h"`
+}
+
+// EdgeOverrides are the keys that variables can give.
+var EdgeOverrides = []Override{
+	{Key: "edge.id", Env: "IOP_EDGE_ID"},
+	{Key: "control_plane.address", Env: "IOP_CONTROL_PLANE_ADDRESS"},
+	{Key: "control_plane.token", Env: "IOP_EDGE_TOKEN"},
+}
+
+func edgeDefaults() *Edge {
+	return &Edge{
+		ControlPlane: EdgeControlPlane{
+			Address:   "127.0.0.1:19081",
+			Reconnect: EdgeReconnect{Initial: time.Second, Max: 30 * time.Second},
+		},
+		Probe: EdgeProbe{Interval: 5 * time.Second, Timeout: 2 * time.Second},
+		Log:   Log{Level: "info", Format: "auto"},
+	}
+}
+
+// LoadEdge merges and checks the layers of a source. Its error is Problems.
+func LoadEdge(src Source) (*Edge, error) {
+	e := edgeDefaults()
+	file, r := load(src, EdgeFile, EdgeOverrides, e)
+	e.File = file
+	e.check(r)
+	if err := r.err(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *Edge) check(r *report) {
+	if e.Edge.ID == "" && !r.problems.touch("edge.id") {
+		r.on("edge.id", "is empty; expected the Edge's id, from here or from IOP_EDGE_ID")
+	}
+	e.checkToken(r)
+	e.checkTLS(r)
+	if c := e.ControlPlane.Reconnect; c.Initial > c.Max {
+		r.on("control_plane.reconnect.initial", "%s is more than control_plane.reconnect.max; expected at most %s",
+			formatDuration(c.Initial), formatDuration(c.Max))
+	}
+	e.checkIDs(r)
+}
+
+// checkToken lets the variable win over a file's token_file, as over its token.
+func (e *Edge) checkToken(r *report) {
+	c := &e.ControlPlane
+	if c.Token != "" && r.places["control_plane.token"].source == "IOP_EDGE_TOKEN" {
+		c.TokenFile = ""
+	}
+	if c.TokenFile == "" {
+		return
+	}
+	if c.Token != "" {
+		r.on("control_plane.token_file", "is set beside control_plane.token; expected one of them")
+	}
+	if _, err := e.ReadToken(); err != nil {
+		r.on("control_plane.token_file", "%s %v; expected a file with one line, the token", c.TokenFile, err)
+	}
+}
+
+// ReadToken gives the token for the hello, "" for none. A token_file is read at each call, so that
+// its token can be changed while the Edge runs. The error is a half sentence about the file.
+func (e *Edge) ReadToken() (string, error) {
+	if e.ControlPlane.TokenFile == "" {
+		return e.ControlPlane.Token, nil
+	}
+	data, err := readRegular(e.ControlPlane.TokenFile)
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(data))
+	if token == "" {
+		return "", errors.New("is empty")
+	}
+	if wrong := plainText(token, maxText); wrong != "" {
+		return "", errors.New("has a token that " + wrong)
+	}
+	return token, nil
+}
+
+// checkTLS refuses files beside enabled: false, which would be plain text in disguise.
+func (e *Edge) checkTLS(r *report) {
+	t := e.ControlPlane.TLS
+	for _, set := range []struct{ name, value string }{
+		{"ca_file", t.CAFile}, {"cert_file", t.CertFile}, {"key_file", t.KeyFile}, {"server_name", t.ServerName},
+	} {
+		if set.value != "" && !t.Enabled && !r.problems.touch("control_plane.tls.enabled") {
+			r.on("control_plane.tls."+set.name, "is set, but control_plane.tls.enabled is false; expected enabled: true, or nothing here")
+		}
+	}
+	checkCertificates(r, "control_plane.tls.ca_file", t.CAFile)
+	checkKeyPair(r, "control_plane.tls.cert_file", t.CertFile, "control_plane.tls.key_file", t.KeyFile)
+}
+
+func (e *Edge) checkIDs(r *report) {
+	nodes := map[string]int{}
+	for i, n := range e.Nodes {
+		checkID(r, nodes, n.ID, "nodes", i)
+		providers := map[string]int{}
+		for j, p := range n.Providers {
+			checkID(r, providers, p.ID, fmt.Sprintf("nodes[%d].providers", i), j)
+		}
+	}
+}
+
+// checkID reports an id that an earlier item of the list has. An empty one has a problem already.
+func checkID(r *report, first map[string]int, id, list string, i int) {
+	if earlier, ok := first[id]; ok && id != "" {
+		r.on(fmt.Sprintf("%s[%d].id", list, i), "%s is also the id of %s[%d]; expected each id once", quote(id), list, earlier)
+		return
+	}
+	first[id] = i
+}
+
+// Warnings are the facts about a configuration that somebody should know of, a sentence each.
+func (e *Edge) Warnings() []string {
+	c := e.ControlPlane
+	if (c.Token != "" || c.TokenFile != "") && !c.TLS.Enabled && !onLoopback(c.Address) {
+		return []string{"tokens without TLS: the Edge's token crosses the network in the clear"}
+	}
+	return nil
+}
