@@ -1,0 +1,217 @@
+package edge
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	iopv1 "iop/proto/iop/v1"
+)
+
+const (
+	// maxRunning bounds the commands that run at once; one more is rejected.
+	maxRunning = 32
+	// acceptAfter is how long a command may run before it is answered as accepted.
+	acceptAfter = 250 * time.Millisecond
+	// maxCommandIDBytes is well over any id that a Control Plane makes; a longer one is not worth remembering.
+	maxCommandIDBytes = 256
+	maxMessageBytes   = 1024
+)
+
+// answerer is the connection that a command came by.
+type answerer interface {
+	answerCommand(replyTo uint64, r *iopv1.EdgeCommandResponse)
+}
+
+// commands runs operations and remembers what became of them. It outlives connections: answers go to the connection
+// that asked, or nowhere when it is gone; events go to whatever connection there is.
+type commands struct {
+	operations map[string]Operation
+	clock      *serverClock
+	event      func(*iopv1.EdgeCommandEvent) // doesn't block
+	log        *slog.Logger
+
+	ctx    context.Context // ends when the Edge stops
+	cancel context.CancelFunc
+	idle   sync.WaitGroup // of running operations
+
+	// mu also keeps the answer to a command before its events on the wire, which is why both are sent under it.
+	mu       sync.Mutex
+	outcomes *outcomes
+	stopping bool
+}
+
+// run is a command that runs.
+type run struct {
+	id       string
+	from     answerer // waits for the first answer, until accepted
+	replyTo  uint64
+	accepted bool // it was told that events follow
+	started  time.Time
+}
+
+func newCommands(operations map[string]Operation, clock *serverClock, event func(*iopv1.EdgeCommandEvent), log *slog.Logger) *commands {
+	c := &commands{operations: operations, clock: clock, event: event, log: log, outcomes: newOutcomes(maxOutcomes, maxOutcomeBytes)}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+// request takes a command: answers it as before, refuses it, or starts it.
+func (c *commands) request(from answerer, replyTo uint64, req *iopv1.EdgeCommandRequest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	id := req.CommandId
+	if settled := c.outcomes.settled[id]; settled != nil {
+		from.answerCommand(replyTo, settled)
+		return
+	}
+	if r := c.outcomes.running[id]; r != nil {
+		c.accept(r)
+		from.answerCommand(replyTo, acceptedResponse(id))
+		return
+	}
+	if why := c.refusal(req); why != "" {
+		refused := &iopv1.EdgeCommandResponse{CommandId: id, Outcome: iopv1.CommandOutcome_COMMAND_OUTCOME_REJECTED, Message: why}
+		if usableID(id) {
+			c.outcomes.settle(refused)
+		}
+		c.log.Info("A command was rejected.", "command_id", id, "operation", req.Operation, "why", why)
+		from.answerCommand(replyTo, refused)
+		return
+	}
+	r := &run{id: id, from: from, replyTo: replyTo, started: time.Now()}
+	c.outcomes.begin(id, r)
+	c.log.Info("A command starts.", "command_id", id, "operation", req.Operation, "node_id", req.NodeId, "requested_by", req.RequestedBy)
+	c.idle.Go(func() { c.run(r, req) })
+}
+
+// refusal tells why a new command isn't started; empty when it is.
+func (c *commands) refusal(req *iopv1.EdgeCommandRequest) string {
+	switch {
+	case !usableID(req.CommandId):
+		return "The command has no usable id."
+	case c.operations[req.Operation] == nil:
+		return "This Edge has no such operation."
+	case req.ExpiresAt != nil && c.clock.expired(req.ExpiresAt.AsTime(), time.Now()):
+		return "The command arrived after its time was up."
+	case c.stopping:
+		return "The Edge is stopping."
+	case len(c.outcomes.running) >= maxRunning:
+		return fmt.Sprintf("The Edge runs %d commands already.", maxRunning)
+	}
+	return ""
+}
+
+func usableID(id string) bool { return id != "" && len(id) <= maxCommandIDBytes }
+
+// run is a command's goroutine.
+func (c *commands) run(r *run, req *iopv1.EdgeCommandRequest) {
+	wait := acceptAfter
+	if req.Timeout != nil { // the asker doesn't wait longer than that
+		wait = min(wait, max(req.Timeout.AsDuration()/2, 0))
+	}
+	soon := time.AfterFunc(wait, func() { c.lockedAccept(r) })
+	response := failedResponse(r.id) // of an operation that ends its goroutine and never comes back
+	defer func() {
+		soon.Stop()
+		c.settle(r, response)
+	}()
+	response = c.call(r, &Command{
+		ID: req.CommandId, Operation: req.Operation, NodeID: req.NodeId,
+		Parameters: parametersOf(req), RequestedBy: req.RequestedBy,
+		progress: func(percent int, message string) { c.progress(r, percent, message) },
+	})
+}
+
+func (c *commands) lockedAccept(r *run) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.outcomes.running[r.id] == r {
+		c.accept(r)
+	}
+}
+
+// accept tells whoever waits that the command goes on, once.
+func (c *commands) accept(r *run) {
+	if r.accepted {
+		return
+	}
+	r.accepted = true
+	r.from.answerCommand(r.replyTo, acceptedResponse(r.id))
+	r.from = nil
+	c.event(&iopv1.EdgeCommandEvent{
+		CommandId: r.id, Phase: iopv1.CommandPhase_COMMAND_PHASE_STARTED, OccurredAt: timestamppb.New(r.started),
+	})
+}
+
+func (c *commands) progress(r *run, percent int, message string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.outcomes.running[r.id] != r {
+		return // it reports after its end, from a goroutine that it left behind
+	}
+	c.accept(r)
+	c.event(&iopv1.EdgeCommandEvent{
+		CommandId: r.id, Phase: iopv1.CommandPhase_COMMAND_PHASE_PROGRESS, Message: clip(message),
+		ProgressPercent: uint32(percent), OccurredAt: timestamppb.Now(),
+	})
+}
+
+// settle records how a command ended and tells it: as the answer that is awaited still, or as an event.
+func (c *commands) settle(r *run, response *iopv1.EdgeCommandResponse) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r.accepted && response.Outcome == iopv1.CommandOutcome_COMMAND_OUTCOME_REJECTED {
+		response.Outcome = iopv1.CommandOutcome_COMMAND_OUTCOME_FAILED // what has begun can't be refused
+	}
+	c.outcomes.settle(response)
+	c.log.Info("A command has ended.", "command_id", r.id, "outcome", outcomeName(response.Outcome), "message", response.Message)
+	if !r.accepted {
+		r.from.answerCommand(r.replyTo, response)
+		return
+	}
+	c.event(&iopv1.EdgeCommandEvent{
+		CommandId: r.id, Phase: phaseOf(response.Outcome), Message: response.Message,
+		ProgressPercent: percentAtEnd(response.Outcome), OccurredAt: timestamppb.Now(), Result: response.Result,
+	})
+}
+
+// query answers what became of commands. Those that run are accepted from here on: their ends will be events.
+func (c *commands) query(ids []string, answer func(*iopv1.EdgeCommandQueryResponse)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := &iopv1.EdgeCommandQueryResponse{}
+	var goOn []*run
+	for _, id := range ids {
+		if settled := c.outcomes.settled[id]; settled != nil {
+			all.Responses = append(all.Responses, settled)
+		} else if r := c.outcomes.running[id]; r != nil {
+			all.Responses = append(all.Responses, acceptedResponse(id))
+			goOn = append(goOn, r)
+		} else {
+			all.UnknownCommandIds = append(all.UnknownCommandIds, id)
+		}
+	}
+	answer(all)
+	for _, r := range goOn {
+		c.accept(r)
+	}
+}
+
+// stop refuses new commands and ends the running ones; done is closed when the last has ended.
+func (c *commands) stop() (done <-chan struct{}) {
+	c.mu.Lock()
+	c.stopping = true
+	c.mu.Unlock()
+	c.cancel()
+	ended := make(chan struct{})
+	go func() {
+		c.idle.Wait()
+		close(ended)
+	}()
+	return ended
+}

@@ -1,0 +1,126 @@
+package edge
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	iopv1 "iop/proto/iop/v1"
+)
+
+// firstLook is how long the first connection waits for the site to have something worth telling, so that an Edge that
+// starts doesn't call everything gone that it hasn't asked yet.
+const firstLook = 3 * time.Second
+
+// Edge is one site, seen by one Control Plane.
+type Edge struct {
+	opts      Options
+	log       *slog.Logger
+	startedAt time.Time
+	clock     serverClock
+	connector *connector
+	retry     *backoff
+	up        uplink
+	commands  *commands
+
+	dirty chan struct{} // the site changed; one note is enough
+	news  chan struct{} // the same, for the owner of the connection
+}
+
+// New makes an Edge that does nothing yet. An error names everything in the options that is wrong.
+func New(o Options) (*Edge, error) {
+	o.setDefaults()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	e := &Edge{
+		opts: o, log: o.Logger, startedAt: time.Now(), retry: newBackoff(o.ReconnectInitial, o.ReconnectMax),
+		dirty: make(chan struct{}, 1), news: make(chan struct{}, 1),
+	}
+	operations := e.allOperations(o.Operations)
+	e.commands = newCommands(operations, &e.clock, func(c *iopv1.EdgeCommandEvent) { e.up.event(commandEvent(c)) }, e.log)
+	e.connector = &connector{
+		opts: &e.opts, instanceID: rand.Text(), startedAt: e.startedAt, operations: operationNames(operations), clock: &e.clock,
+		dial: (&net.Dialer{}).DialContext,
+	}
+	return e, nil
+}
+
+// Run lives the Edge until ctx ends, then says goodbye and gives nil. It is called once.
+func (e *Edge) Run(ctx context.Context) error {
+	var site sync.WaitGroup
+	site.Go(func() { e.opts.Site.Run(ctx, func() { note(e.dirty) }) })
+	looked := make(chan struct{})
+	site.Go(func() { e.watch(ctx, looked) })
+	select {
+	case <-looked:
+	case <-time.After(firstLook):
+	case <-ctx.Done():
+	}
+	for ctx.Err() == nil {
+		end := e.connectOnce(ctx)
+		if ctx.Err() == nil {
+			e.pause(ctx, end)
+		}
+	}
+	select {
+	case <-e.commands.stop():
+	case <-time.After(stopTime):
+		e.log.Warn("Commands go on after the Edge has stopped.")
+	}
+	site.Wait()
+	return nil
+}
+
+// connectOnce lives one connection, or the try to get one.
+func (e *Edge) connectOnce(ctx context.Context) ending {
+	c, end := e.connector.connect(ctx)
+	if end != nil {
+		return *end
+	}
+	e.log.Info("Connected to the Control Plane.", "heartbeat_interval", c.heartbeat, "max_frame_bytes", c.maxFrame)
+	return e.serve(ctx, c)
+}
+
+// pause waits before the next try.
+func (e *Edge) pause(ctx context.Context, end ending) {
+	wait := e.retry.wait(end, time.Now())
+	e.log.Warn("Not connected. "+end.why, "next_try_in", wait.Round(time.Millisecond), "was_connected_for", end.held.Round(time.Millisecond))
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+	}
+}
+
+// watch follows the site: what happened to its nodes becomes events, whether or not there is a connection. looked is
+// closed at the first note from the site.
+func (e *Edge) watch(ctx context.Context, looked chan<- struct{}) {
+	var before []Node
+	for first := true; ; first = false {
+		select {
+		case <-e.dirty:
+		case <-ctx.Done():
+			return
+		}
+		nodes := e.opts.Site.Nodes()
+		for _, change := range changesBetween(before, nodes, time.Now()) {
+			e.up.event(nodeEvent(change))
+		}
+		before = nodes
+		note(e.news)
+		if first {
+			close(looked)
+		}
+	}
+}
+
+// note leaves word in a channel of one; a second word adds nothing.
+func note(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,64 @@
+package edge
+
+import (
+	"maps"
+	"slices"
+)
+
+// Node is a machine of this Edge that runs models.
+type Node struct {
+	ID     string
+	Name   string
+	Labels map[string]string
+	// Connected: the node is ready to serve.
+	Connected bool
+	Providers []Provider
+}
+
+// Provider is one serving backend of a node.
+type Provider struct {
+	ID          string
+	Type        string
+	Models      []string
+	Status      Status
+	Health      Health
+	General     Counters
+	LongContext Counters
+}
+
+// Counters are numbers of requests.
+type Counters struct {
+	Capacity uint32
+	InFlight uint32
+	Queued   uint32
+}
+
+// Status tells whether a provider takes requests. The zero value is "not known".
+type Status string
+
+const (
+	Available   Status = "available"
+	Busy        Status = "busy"
+	Unavailable Status = "unavailable"
+)
+
+// Health tells how a provider is. The zero value is "not known".
+type Health string
+
+const (
+	Online   Health = "online"
+	Degraded Health = "degraded"
+	Offline  Health = "offline"
+)
+
+func equalNodes(a, b []Node) bool { return slices.EqualFunc(a, b, equalNode) }
+
+func equalNode(a, b Node) bool {
+	return a.ID == b.ID && a.Name == b.Name && a.Connected == b.Connected &&
+		maps.Equal(a.Labels, b.Labels) && slices.EqualFunc(a.Providers, b.Providers, equalProvider)
+}
+
+func equalProvider(a, b Provider) bool {
+	return a.ID == b.ID && a.Type == b.Type && a.Status == b.Status && a.Health == b.Health &&
+		a.General == b.General && a.LongContext == b.LongContext && slices.Equal(a.Models, b.Models)
+}

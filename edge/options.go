@@ -1,0 +1,108 @@
+package edge
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"iop/wire"
+)
+
+// Limits of a hello, as the protocol fixes them.
+const (
+	maxLabels         = 64
+	maxOperations     = 128
+	maxOperationBytes = 128
+	maxTextBytes      = 256
+)
+
+// Options make an Edge. ID and Address are required.
+type Options struct {
+	// ID is the Edge's stable name: 1 to 128 letters, digits and . _ - : with a letter or digit first.
+	ID string
+	// Name, Version and Labels tell people more; at most 256 bytes each, and 64 labels.
+	Name    string
+	Version string
+	Labels  map[string]string
+
+	// Address is the Edge wire of the Control Plane, host:port.
+	Address string
+	// Token gives the token for a hello, "" for none; nil: no token. It is called before each hello, so that a token can
+	// be changed while the Edge runs.
+	Token func() (string, error)
+	// TLS gives the configuration of a connection; nil: plain TCP. It is called before each dial, so that certificates
+	// can be changed while the Edge runs. Without a ServerName the host of Address is verified.
+	TLS func() (*tls.Config, error)
+	// ReconnectInitial and ReconnectMax bound the wait between two tries; 0: 1 s and 30 s.
+	ReconnectInitial time.Duration
+	ReconnectMax     time.Duration
+
+	// Site is what the Edge tells of; nil: nothing.
+	Site Site
+	// Operations are the commands that can be run beside edge.ping, by name. The Control Plane refuses others.
+	Operations map[string]Operation
+
+	// Logger; nil: slog's default.
+	Logger *slog.Logger
+}
+
+func (o *Options) setDefaults() {
+	if o.ReconnectInitial == 0 {
+		o.ReconnectInitial = time.Second
+	}
+	if o.ReconnectMax == 0 {
+		o.ReconnectMax = max(30*time.Second, o.ReconnectInitial)
+	}
+	if o.Token == nil {
+		o.Token = func() (string, error) { return "", nil }
+	}
+	if o.Site == nil {
+		o.Site = noSite{}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+}
+
+// check gives everything that is wrong at once.
+func (o *Options) check() error {
+	var wrong []error
+	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf("edge: "+format, args...)) }
+	if !wire.ValidEdgeID(o.ID) {
+		bad("ID %q is off the rule: 1 to 128 letters, digits and . _ - : with a letter or digit first", o.ID)
+	}
+	if _, _, err := net.SplitHostPort(o.Address); err != nil {
+		bad("Address %q is not host:port", o.Address)
+	}
+	if o.ReconnectInitial < 0 || o.ReconnectMax < o.ReconnectInitial {
+		bad("ReconnectInitial %v and ReconnectMax %v are no bounds", o.ReconnectInitial, o.ReconnectMax)
+	}
+	for name, s := range map[string]string{"Name": o.Name, "Version": o.Version} {
+		if len(s) > maxTextBytes {
+			bad("%s is over %d bytes", name, maxTextBytes)
+		}
+	}
+	if len(o.Labels) > maxLabels {
+		bad("%d labels are over %d", len(o.Labels), maxLabels)
+	}
+	for k, v := range o.Labels {
+		if len(k) > maxTextBytes || len(v) > maxTextBytes {
+			bad("label %.40q: key or value is over %d bytes", k, maxTextBytes)
+		}
+	}
+	if len(o.Operations) > maxOperations-len(builtin) {
+		bad("%d operations are over %d", len(o.Operations), maxOperations-len(builtin))
+	}
+	for name, op := range o.Operations {
+		if name == "" || len(name) > maxOperationBytes || text(name) != name || op == nil {
+			bad("operation %.40q needs a name of 1 to %d bytes and a function", name, maxOperationBytes)
+		}
+	}
+	slices.SortFunc(wrong, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(wrong...)
+}

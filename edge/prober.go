@@ -1,0 +1,86 @@
+package edge
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"iop/edge/backend"
+)
+
+// askAgainAfter is how long what rarely changes (models, slots) is believed while the provider answers.
+const askAgainAfter = time.Minute
+
+// prober asks one provider. It belongs to one goroutine.
+type prober struct {
+	backend    *backend.Backend
+	wantModels bool // not configured, so asked
+	wantSlots  bool
+	timeout    time.Duration // of all questions of one probe together
+
+	told   time.Time // when models and slots were told last; zero: ask
+	models []string
+	slots  uint32
+}
+
+// newHTTPClient is the client for all providers of a site. Providers are the site's own machines: a proxy meant for
+// the world outside is no way to them.
+func newHTTPClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		Proxy:               nil,
+		DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+		MaxIdleConnsPerHost: 2,
+		IdleConnTimeout:     90 * time.Second,
+		MaxConnsPerHost:     8,
+	}}
+}
+
+func newProber(p *ProbedProvider, timeout time.Duration, client *http.Client) (*prober, error) {
+	b, err := backend.New(p.Type, p.BaseURL, client)
+	if err != nil {
+		return nil, err
+	}
+	return &prober{
+		backend: b, timeout: timeout, wantModels: len(p.Models) == 0, wantSlots: p.Capacity == 0 && b.TellsSlots(),
+	}, nil
+}
+
+// probe asks whether the provider is alive, and what else it can tell. Only the first is a matter of life: a provider that
+// answers but doesn't tell its numbers this time is online.
+func (p *prober) probe(ctx context.Context) answer {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	if err := p.backend.Alive(ctx); err != nil {
+		p.told = time.Time{} // it may come back as another
+		return answer{err: err}
+	}
+	p.askRarely(ctx)
+	a := answer{models: p.models, slots: p.slots}
+	if load, err := p.backend.Load(ctx); err == nil {
+		a.load = &load
+	}
+	return a
+}
+
+func (p *prober) askRarely(ctx context.Context) {
+	now := time.Now()
+	if !p.told.IsZero() && now.Sub(p.told) < askAgainAfter {
+		return
+	}
+	p.told = now
+	if p.wantModels {
+		if models, err := p.backend.Models(ctx); err == nil {
+			p.models = models
+		} else {
+			p.told = time.Time{}
+		}
+	}
+	if p.wantSlots {
+		if slots, err := p.backend.Slots(ctx); err == nil {
+			p.slots = slots
+		} else {
+			p.told = time.Time{}
+		}
+	}
+}

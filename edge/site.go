@@ -1,0 +1,22 @@
+package edge
+
+import "context"
+
+// Site is what an Edge tells of: its nodes and their providers.
+type Site interface {
+	// Nodes is the whole statement at this moment. It is cheap, may be called from any goroutine, and what it gave is
+	// never changed afterwards, by either side.
+	Nodes() []Node
+
+	// Run lives the site until ctx ends, and returns soon after. It calls changed once when Nodes is worth telling for
+	// the first time, and then after every change of what Nodes gives. changed doesn't block and may be called from any
+	// goroutine; calls close to each other count as one.
+	Run(ctx context.Context, changed func())
+}
+
+// noSite is the Edge that has nothing to tell.
+type noSite struct{}
+
+func (noSite) Nodes() []Node { return nil }
+
+func (noSite) Run(_ context.Context, changed func()) { changed() }

@@ -1,0 +1,69 @@
+package edge
+
+import (
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	iopv1 "iop/proto/iop/v1"
+)
+
+var statusOnWire = map[Status]iopv1.ProviderStatus{
+	Available:   iopv1.ProviderStatus_PROVIDER_STATUS_AVAILABLE,
+	Busy:        iopv1.ProviderStatus_PROVIDER_STATUS_BUSY,
+	Unavailable: iopv1.ProviderStatus_PROVIDER_STATUS_UNAVAILABLE,
+}
+
+var healthOnWire = map[Health]iopv1.ProviderHealth{
+	Online:   iopv1.ProviderHealth_PROVIDER_HEALTH_ONLINE,
+	Degraded: iopv1.ProviderHealth_PROVIDER_HEALTH_DEGRADED,
+	Offline:  iopv1.ProviderHealth_PROVIDER_HEALTH_OFFLINE,
+}
+
+// snapshotOnWire is the statement of an Edge as a message.
+func snapshotOnWire(edgeID string, at time.Time, nodes []Node) *iopv1.EdgeStatusResponse {
+	s := &iopv1.EdgeStatusResponse{EdgeId: edgeID, ObservedAt: timestamppb.New(at), Nodes: make([]*iopv1.EdgeNodeSnapshot, 0, len(nodes))}
+	for _, n := range nodes {
+		s.Nodes = append(s.Nodes, nodeOnWire(n))
+	}
+	return s
+}
+
+func nodeOnWire(n Node) *iopv1.EdgeNodeSnapshot {
+	s := &iopv1.EdgeNodeSnapshot{
+		NodeId: text(n.ID), Name: text(n.Name), Connected: n.Connected, Labels: textMap(n.Labels),
+		Providers: make([]*iopv1.EdgeProviderSnapshot, 0, len(n.Providers)),
+	}
+	for _, p := range n.Providers {
+		models := make([]string, len(p.Models))
+		for i, m := range p.Models {
+			models[i] = text(m)
+		}
+		s.Providers = append(s.Providers, &iopv1.EdgeProviderSnapshot{
+			ProviderId: text(p.ID), Type: text(p.Type), Models: models,
+			Status: statusOnWire[p.Status], Health: healthOnWire[p.Health],
+			General: countersOnWire(p.General), LongContext: countersOnWire(p.LongContext),
+		})
+	}
+	return s
+}
+
+func countersOnWire(c Counters) *iopv1.ProviderCounters {
+	return &iopv1.ProviderCounters{Capacity: c.Capacity, InFlight: c.InFlight, Queued: c.Queued}
+}
+
+// text is a string that can be sent: a message with bytes that aren't UTF-8 can't be encoded at all, and one bad
+// name from a backend must not silence a site.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+func textMap(m map[string]string) map[string]string {
+	if len(m) == 0 {
+		return nil
+	}
+	t := make(map[string]string, len(m))
+	for k, v := range m {
+		t[text(k)] = text(v)
+	}
+	return t
+}

@@ -1,0 +1,104 @@
+package edge
+
+import (
+	"time"
+
+	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
+)
+
+// take acts on one message from the Control Plane.
+func (s *serving) take(e *iopv1.Envelope, now time.Time) {
+	if !s.abortBy.IsZero() {
+		return // finished: what still comes is not acted on
+	}
+	s.beat.frame(now)
+	if pong := e.GetPong(); pong != nil {
+		s.takePong(e.ReplyTo, pong, now)
+		return
+	}
+	if e.ReplyTo != 0 {
+		return // an answer, and this side asks nothing but pings
+	}
+	switch body := e.Body.(type) {
+	case *iopv1.Envelope_Ping:
+		s.conn.send(&iopv1.Envelope{ReplyTo: e.Id, Body: &iopv1.Envelope_Pong{Pong: &iopv1.Pong{SentAt: body.Ping.SentAt}}})
+	case *iopv1.Envelope_EdgeStatusRequest:
+		s.takeStatusRequest(e.Id, now)
+	case *iopv1.Envelope_EdgeCommandRequest:
+		s.edge.commands.request(s.conn, e.Id, body.EdgeCommandRequest)
+	case *iopv1.Envelope_EdgeCommandQueryRequest:
+		s.takeQuery(e.Id, body.EdgeCommandQueryRequest)
+	case *iopv1.Envelope_GoAway:
+		s.takeGoAway(body.GoAway, now)
+	case *iopv1.Envelope_Error:
+		s.conn.ended("The Control Plane ended the connection (" + errorName(body.Error.Code) + "): " + clip(body.Error.Message))
+	default:
+		s.refuseUnknown(e.Id)
+	}
+}
+
+// takePong puts a new interval in force. Only the answer to the last Ping tells the server's time, because only of
+// that one it is known how long it took.
+func (s *serving) takePong(replyTo uint64, pong *iopv1.Pong, now time.Time) {
+	if pong.HeartbeatInterval != nil {
+		s.beat.setInterval(pong.HeartbeatInterval.AsDuration(), now)
+	}
+	if replyTo != s.ping.id || s.ping.at.IsZero() {
+		return
+	}
+	if pong.ServerTime.IsValid() {
+		s.edge.clock.read(s.ping.at, now, pong.ServerTime.AsTime())
+	}
+	s.ping.at = time.Time{} // a second answer to one Ping is not an answer
+}
+
+func (s *serving) takeStatusRequest(id uint64, now time.Time) {
+	answer := s.snapshot(id, s.edge.opts.Site.Nodes(), now)
+	if answer == nil {
+		fault := &wire.Fault{Code: wire.ResourceExhausted, Message: "The snapshot is over the frame limit."}
+		answer = fault.Envelope(id)
+	}
+	s.conn.send(answer)
+}
+
+func (s *serving) takeQuery(id uint64, q *iopv1.EdgeCommandQueryRequest) {
+	s.edge.commands.query(q.CommandIds, func(all *iopv1.EdgeCommandQueryResponse) {
+		e := queryAnswer(id, all)
+		if !s.conn.fits(e) {
+			for i, r := range all.Responses {
+				if r.Result != nil {
+					all.Responses[i] = withoutResult(r)
+				}
+			}
+			e = queryAnswer(id, all)
+		}
+		if !s.conn.fits(e) {
+			fault := &wire.Fault{Code: wire.ResourceExhausted, Message: "The answer is over the frame limit; ask after fewer commands."}
+			e = fault.Envelope(id)
+		}
+		s.conn.send(e)
+	})
+}
+
+func queryAnswer(id uint64, r *iopv1.EdgeCommandQueryResponse) *iopv1.Envelope {
+	return &iopv1.Envelope{ReplyTo: id, Body: &iopv1.Envelope_EdgeCommandQueryResponse{EdgeCommandQueryResponse: r}}
+}
+
+// takeGoAway remembers when to come back, and stays for what is pending until the Control Plane closes.
+func (s *serving) takeGoAway(g *iopv1.GoAway, now time.Time) {
+	s.end = *goAwayEnding(g, now)
+	s.conn.log.Warn(s.end.why)
+	if s.leaveBy.IsZero() {
+		s.leaveBy = now.Add(goAwayTime)
+	}
+}
+
+// refuseUnknown answers what this side doesn't know or doesn't serve.
+func (s *serving) refuseUnknown(id uint64) {
+	if id == 0 {
+		return
+	}
+	fault := &wire.Fault{Code: wire.Unimplemented, Message: "This Edge doesn't know that message."}
+	s.conn.send(fault.Envelope(id))
+}
