@@ -1,0 +1,326 @@
+package actors
+
+import (
+	"net"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
+)
+
+// edge is one Edge's connection: it says hello, claims the id, carries requests to the peer and answers back. It
+// doesn't know who reads its socket or how it is written to: frames come as messages and go to the link.
+type edge struct {
+	sys  *System
+	link wire.Link
+
+	phase   phase
+	reason  Reason // why it ends; the first one stays
+	leaving bool   // the Edge said goodbye: no more commands
+	gone    bool   // the socket is closed and its reader ended
+	freed   bool   // the registry forwards nothing more
+
+	id      string
+	token   Token
+	pulse   *Pulse
+	credit  credit
+	pending pending
+	queued  map[uint64]string // operations whose frame waits in the link, by its tag
+
+	// Only until the claim is decided.
+	greeting *greeting
+}
+
+type greeting struct {
+	helloID uint64
+	arrived bool            // no longer counts among those that have said nothing
+	ready   chan<- struct{} // closed when the reader may go on
+}
+
+type phase int
+
+const (
+	greeted  phase = iota // until the hello is here
+	claiming              // the registry is asked
+	serving               // owns the id
+	draining              // owns the id, answers what is pending, then ends
+	closing               // serves no more
+)
+
+// queryTime is how long a returned Edge has to say what became of its commands.
+const queryTime = 30 * time.Second
+
+func (e *edge) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *start:
+		e.start(ctx, m.conn)
+	case *helloRead:
+		e.hello(ctx, m)
+	case *decided:
+		e.decided(ctx, m)
+	case *iopv1.Envelope:
+		e.envelope(ctx, m)
+	case *statusAsk:
+		e.askStatus(ctx, m)
+	case *dispatch:
+		e.command(ctx, m)
+	case *withdraw:
+		e.withdraw(ctx, m.operationID)
+	case *queryCommands:
+		e.query(ctx, m)
+	case *probeOwner:
+		e.ping(ctx, m)
+	case *frameBegun:
+		e.frameBegun(ctx, m.tag)
+	case *superseded:
+		e.superseded(ctx, m.view)
+	case *goAway:
+		e.goAway(ctx, m)
+	case *silent:
+		e.silent(ctx)
+	case *stalled:
+		e.end(ctx, WriteTimeout)
+	case *linkFault:
+		e.refuse(ctx, m.fault, 0)
+	case *linkEnded:
+		e.linkEnded(ctx)
+	case *released:
+		e.released(ctx, m.view)
+	case *actor.Stopping:
+		e.stopping(ctx)
+	}
+}
+
+func (e *edge) start(ctx actor.Context, conn net.Conn) {
+	events := &linkEvents{root: e.sys.root(), pid: ctx.Self()}
+	e.link = wire.NewTCPLink(conn, &e.sys.opts.Link, events)
+	e.pulse = &Pulse{}
+	e.pulse.lastSeen.Store(e.sys.clock.mono())
+	e.credit = make(credit, creditFrames)
+	e.pending.limit = e.sys.opts.MaxInFlight
+	ready := make(chan struct{})
+	e.greeting = &greeting{ready: ready}
+	r := &reader{sys: e.sys, conn: conn, link: e.link, pid: ctx.Self(), pulse: e.pulse, credit: e.credit}
+	go r.run(ready)
+}
+
+func (e *edge) hello(ctx actor.Context, m *helloRead) {
+	e.arrived()
+	if e.phase != greeted {
+		return
+	}
+	h := m.envelope.GetEdgeHelloRequest()
+	e.greeting.helloID = m.envelope.Id
+	fault := faultHelloFirst
+	if h != nil && m.envelope.ReplyTo == 0 {
+		if fault = checkHello(h); fault == nil {
+			fault = e.sys.Keys().AdmitEdge(h.EdgeId, h.Token, m.certNames)
+		}
+	}
+	if fault != nil {
+		e.sys.counters.refused(string(fault.Code))
+		e.refuse(ctx, fault, m.envelope.Id)
+		return
+	}
+	h.Token = "" // known to be good; nothing keeps it
+	e.id, e.phase = h.EdgeId, claiming
+	ctx.Send(e.sys.registry, &claimAsk{pid: ctx.Self(), hello: h, pulse: e.pulse})
+}
+
+func (e *edge) decided(ctx actor.Context, m *decided) {
+	e.token = m.token
+	switch {
+	case m.token != 0 && e.phase == closing: // the link ended while the claim was on its way
+		e.tellEnd(ctx)
+	case e.phase == closing:
+	case m.token != 0:
+		e.phase = serving
+		e.welcome(m.interval)
+	case m.fault != nil:
+		e.refuse(ctx, m.fault, e.greeting.helloID)
+	default:
+		e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_OVERLOADED, "no room for another Edge now", m.turnAway), 0)
+		e.link.Finish()
+		e.end(ctx, ConnectionClosed)
+	}
+}
+
+// welcome answers the hello and lets the reader go on.
+func (e *edge) welcome(interval time.Duration) {
+	e.link.Send(&iopv1.Envelope{ReplyTo: e.greeting.helloID, Body: &iopv1.Envelope_EdgeHelloResponse{EdgeHelloResponse: &iopv1.EdgeHelloResponse{
+		ServerId:          e.sys.opts.ServerID,
+		ServerVersion:     e.sys.opts.Version,
+		ProtocolVersion:   wire.ProtocolVersion,
+		HeartbeatInterval: durationpb.New(interval),
+		MaxFrameBytes:     uint32(e.sys.opts.MaxFrameBytes),
+		ServerTime:        timestamppb.Now(),
+	}}}, 0)
+	close(e.greeting.ready)
+	e.greeting = nil
+}
+
+// superseded: whatever this connection still hears or says, the id is another's.
+func (e *edge) superseded(ctx actor.Context, view *View) {
+	if e.phase == closing {
+		return
+	}
+	e.takeBackAll(ctx) // for the newer connection to carry
+	e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SUPERSEDED, "a newer connection claimed this edge_id", 0), 0)
+	e.link.Finish()
+	e.phase, e.reason = closing, ConnectionClosed
+	e.failPending(ctx, StatusReply{View: view, Fault: faultSuperseded})
+	e.tellEnd(ctx)
+}
+
+func (e *edge) goAway(ctx actor.Context, m *goAway) {
+	switch e.phase {
+	case closing:
+		return
+	case serving, draining:
+		e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, "the Control Plane is stopping", m.reconnectAfter), 0)
+		e.phase = draining
+		e.endIfDrained(ctx)
+	default:
+		e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, "the Control Plane is stopping", m.reconnectAfter), 0)
+		e.link.Finish()
+		e.end(ctx, Shutdown)
+	}
+}
+
+func (e *edge) endIfDrained(ctx actor.Context) {
+	if e.phase == draining && e.pending.unanswered(e.sys.clock.mono()) == 0 {
+		e.link.Finish()
+		e.end(ctx, Shutdown)
+	}
+}
+
+func (e *edge) silent(ctx actor.Context) {
+	if e.phase != closing && e.pulse.silentFor(e.sys.clock.mono()) {
+		e.end(ctx, HeartbeatTimeout)
+	}
+}
+
+// refuse says no as the last word of this connection.
+func (e *edge) refuse(ctx actor.Context, f *wire.Fault, replyTo uint64) {
+	e.takeBackAll(ctx)
+	e.link.Send(f.Envelope(replyTo), 0)
+	e.link.Finish()
+	e.end(ctx, ProtocolError)
+}
+
+// arrived gives back the place among the connections that have said nothing yet.
+func (e *edge) arrived() {
+	if e.greeting != nil && !e.greeting.arrived {
+		e.greeting.arrived = true
+		e.sys.arrived()
+	}
+}
+
+func (e *edge) linkEnded(ctx actor.Context) {
+	e.gone = true
+	e.arrived()
+	reason := ConnectionClosed
+	if e.phase == draining {
+		reason = Shutdown
+	}
+	e.end(ctx, reason)
+	e.stopIfDone(ctx)
+}
+
+// end makes this connection serve no more, and tells the registry. A link that wasn't finished is aborted.
+func (e *edge) end(ctx actor.Context, reason Reason) {
+	if e.phase == closing {
+		return
+	}
+	if e.leaving {
+		reason = Goodbye
+	}
+	e.takeBackAll(ctx)
+	select {
+	case <-e.link.Done():
+	default:
+		e.link.Abort()
+	}
+	waiting := e.phase == claiming
+	e.phase, e.reason = closing, reason
+	switch {
+	case waiting: // decided comes, and says whether there is an ownership to end
+	case e.token == 0:
+		e.freed = true
+		e.stopIfDone(ctx)
+	default:
+		e.tellEnd(ctx)
+	}
+}
+
+func (e *edge) tellEnd(ctx actor.Context) {
+	ctx.Send(e.sys.registry, &ended{pid: ctx.Self(), edgeID: e.id, token: e.token, reason: e.reason})
+}
+
+// released: the registry has recorded the end, so that the callers who still wait can be told of it.
+func (e *edge) released(ctx actor.Context, view *View) {
+	e.freed = true
+	e.failPending(ctx, StatusReply{View: view, Fault: faultLost})
+	e.stopIfDone(ctx)
+}
+
+func (e *edge) stopIfDone(ctx actor.Context) {
+	if e.gone && e.freed {
+		ctx.Stop(ctx.Self())
+	}
+}
+
+// stopping is also where a panic leads: the link is cut, and nobody waits in vain.
+func (e *edge) stopping(ctx actor.Context) {
+	defer func() { _ = recover() }() // a second panic here would hang the registry's own stop
+	if e.link == nil {
+		return
+	}
+	e.arrived()
+	e.takeBackAll(ctx)
+	e.link.Abort()
+	if !e.freed && e.token != 0 {
+		e.reason = ConnectionClosed
+		e.failPending(ctx, StatusReply{Fault: faultLost})
+		e.tellEnd(ctx)
+	}
+}
+
+// failPending tells all who wait that their answer won't come.
+func (e *edge) failPending(ctx actor.Context, reply StatusReply) {
+	var lost []string
+	for _, r := range e.pending.takeAll(e.sys.clock.mono()) {
+		switch target := r.target.(type) {
+		case *statusAsk:
+			target.to.deliver(reply)
+		case commandID:
+			lost = append(lost, string(target))
+		}
+	}
+	if len(lost) > 0 {
+		ctx.Send(e.sys.operations, &commandsLost{token: e.token, ids: lost})
+	}
+}
+
+var faultHelloFirst = &wire.Fault{Code: wire.FailedPrecondition, Message: "the first frame must be an EdgeHelloRequest"}
+
+func goAwayEnvelope(reason iopv1.GoAwayReason, message string, after time.Duration) *iopv1.Envelope {
+	g := &iopv1.GoAway{Reason: reason, Message: message}
+	if after > 0 {
+		g.ReconnectAfter = durationpb.New(after)
+	}
+	return &iopv1.Envelope{Body: &iopv1.Envelope_GoAway{GoAway: g}}
+}
+
+// linkEvents brings what happens to a link to the connection's actor.
+type linkEvents struct {
+	root *actor.RootContext
+	pid  *actor.PID
+}
+
+func (l *linkEvents) FrameBegun(tag uint64) { l.root.Send(l.pid, &frameBegun{tag}) }
+func (l *linkEvents) WriteStalled()         { l.root.Send(l.pid, &stalled{}) }

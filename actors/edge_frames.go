@@ -1,0 +1,178 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
+)
+
+// What the peer says, once its hello was accepted.
+
+func (e *edge) envelope(ctx actor.Context, m *iopv1.Envelope) {
+	if !e.serves() {
+		e.credit.giveBack()
+		return
+	}
+	if m.ReplyTo != 0 {
+		e.answer(ctx, m)
+		return
+	}
+	switch body := m.Body.(type) {
+	case *iopv1.Envelope_EdgeStatusResponse:
+		e.push(ctx, body.EdgeStatusResponse)
+	case *iopv1.Envelope_EdgeNodeEvent:
+		e.nodeEvent(ctx, body.EdgeNodeEvent)
+	case *iopv1.Envelope_EdgeCommandEvent:
+		e.say(ctx, &said{notice: &commandNotice{body.EdgeCommandEvent, structJSON(body.EdgeCommandEvent.Result)}})
+	case *iopv1.Envelope_EdgeCommandResponse: // answers nothing pending, but names its command
+		e.lateCommand(ctx, body.EdgeCommandResponse)
+	case *iopv1.Envelope_GoAway:
+		e.goodbye(body.GoAway)
+	case *iopv1.Envelope_EdgeHelloRequest:
+		e.credit.giveBack()
+		e.refuse(ctx, faultSecondHello, m.Id)
+	case *iopv1.Envelope_Error, *iopv1.Envelope_Pong:
+		e.credit.giveBack() // answers to nothing in particular
+	default:
+		e.credit.giveBack()
+		if m.Id != 0 {
+			e.link.Send(faultUnimplemented.Envelope(m.Id), 0)
+		}
+	}
+}
+
+// say has the registry pass on what the Edge said, if this connection still owns the id. It carries the credit along.
+func (e *edge) say(ctx actor.Context, s *said) {
+	s.edgeID, s.token, s.credit = e.id, e.token, e.credit
+	ctx.Send(e.sys.registry, s)
+}
+
+func (e *edge) answer(ctx actor.Context, m *iopv1.Envelope) {
+	r, ok := e.pending.take(m.ReplyTo, e.sys.clock.mono())
+	if !ok {
+		if late := m.GetEdgeCommandResponse(); late != nil {
+			e.lateCommand(ctx, late)
+		} else {
+			e.sys.counters.unmatched.Add(1)
+			e.credit.giveBack()
+		}
+		e.endIfDrained(ctx)
+		return
+	}
+	switch target := r.target.(type) {
+	case *statusAsk:
+		target.to.deliver(e.statusReply(m))
+		e.credit.giveBack()
+	case commandID:
+		e.say(ctx, &said{answer: commandAnswerOf(string(target), m)})
+	case *queryCommands:
+		e.queryAnswered(ctx, m)
+	case *probeOwner:
+		if m.GetPong() != nil {
+			ctx.Send(e.sys.registry, &ownerAnswered{target.claim})
+		}
+		e.credit.giveBack()
+	}
+	e.endIfDrained(ctx)
+}
+
+// statusReply keeps the snapshot and makes it a caller's answer. One that names another Edge is nonsense.
+func (e *edge) statusReply(m *iopv1.Envelope) StatusReply {
+	if err := m.GetError(); err != nil {
+		e.sys.logEdgeError(e.id, err)
+		return StatusReply{Fault: faultEdgeError, EdgeError: errorCodeName(err.Code)}
+	}
+	status := m.GetEdgeStatusResponse()
+	if status == nil {
+		return StatusReply{Fault: faultNonsense}
+	}
+	s := e.keep(status)
+	if s == nil {
+		return StatusReply{Fault: faultNonsense}
+	}
+	return StatusReply{Snapshot: s}
+}
+
+// keep makes a snapshot this Edge's newest; nil when it names another Edge, which is dropped and counted.
+func (e *edge) keep(m *iopv1.EdgeStatusResponse) *Snapshot {
+	if m.EdgeId != e.id {
+		e.sys.counters.foreign.Add(1)
+		return nil
+	}
+	s := newSnapshot(e.id, m, time.Now())
+	e.pulse.snapshot.Store(s)
+	return s
+}
+
+func (e *edge) push(_ actor.Context, m *iopv1.EdgeStatusResponse) {
+	e.keep(m)
+	e.credit.giveBack()
+}
+
+func commandAnswerOf(operationID string, m *iopv1.Envelope) *commandAnswer {
+	a := &commandAnswer{operationID: operationID, err: m.GetError(), response: m.GetEdgeCommandResponse()}
+	if a.response != nil && a.response.CommandId != "" && a.response.CommandId != operationID {
+		a.response = nil // it answers for another command: nonsense
+	}
+	a.result = structJSON(a.response.GetResult())
+	return a
+}
+
+func (e *edge) lateCommand(ctx actor.Context, m *iopv1.EdgeCommandResponse) {
+	e.say(ctx, &said{answer: lateAnswer(m)})
+}
+
+func (e *edge) queryAnswered(ctx actor.Context, m *iopv1.Envelope) {
+	response := m.GetEdgeCommandQueryResponse()
+	if response == nil { // an Edge that can't be asked: what is unknown stays so
+		e.credit.giveBack()
+		return
+	}
+	answered := &queryAnswered{unknown: response.UnknownCommandIds}
+	for _, r := range response.Responses {
+		answered.answers = append(answered.answers, lateAnswer(r))
+	}
+	e.say(ctx, &said{query: answered})
+}
+
+func lateAnswer(m *iopv1.EdgeCommandResponse) *commandAnswer {
+	return &commandAnswer{operationID: m.CommandId, response: m, result: structJSON(m.Result), late: true}
+}
+
+var nodeEventKinds = map[iopv1.NodeEventKind]Kind{
+	iopv1.NodeEventKind_NODE_EVENT_KIND_READY:            NodeReady,
+	iopv1.NodeEventKind_NODE_EVENT_KIND_DISCONNECTED:     NodeDisconnected,
+	iopv1.NodeEventKind_NODE_EVENT_KIND_PROVIDER_CHANGED: ProviderChanged,
+}
+
+// nodeEvent passes on a kind that is known; others are from a newer protocol and have no name here.
+func (e *edge) nodeEvent(ctx actor.Context, m *iopv1.EdgeNodeEvent) {
+	kind, ok := nodeEventKinds[m.Kind]
+	if !ok {
+		e.credit.giveBack()
+		return
+	}
+	event := &Event{EdgeID: e.id, NodeID: clip(m.NodeId, maxNameBytes), Kind: kind, Message: clip(m.Message, maxMessageBytes)}
+	if m.Message == "" && m.ProviderId != "" {
+		event.Message = clip("provider "+m.ProviderId, maxMessageBytes)
+	}
+	if m.OccurredAt.IsValid() {
+		event.OccurredAt = m.OccurredAt.AsTime()
+	}
+	e.say(ctx, &said{event: event})
+}
+
+func (e *edge) goodbye(m *iopv1.GoAway) {
+	if m.Reason == iopv1.GoAwayReason_GO_AWAY_REASON_EDGE_STOPPING {
+		e.leaving = true
+	}
+	e.credit.giveBack()
+}
+
+var (
+	faultSecondHello   = &wire.Fault{Code: wire.FailedPrecondition, Message: "this connection has said hello already"}
+	faultUnimplemented = &wire.Fault{Code: wire.Unimplemented, Message: "this side does not serve that message"}
+)

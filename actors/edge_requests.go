@@ -1,0 +1,120 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
+)
+
+// What the connection's actor asks its peer for, and for whom.
+
+func (e *edge) serves() bool { return e.phase == serving || e.phase == draining }
+
+func (e *edge) askStatus(ctx actor.Context, m *statusAsk) {
+	if !e.serves() {
+		ctx.Forward(e.sys.registry) // it knows by now who owns the id, if anybody does
+		return
+	}
+	id, ok := e.pending.add(m, m.deadline, e.sys.clock.mono())
+	if !ok {
+		m.to.deliver(StatusReply{Fault: faultBusy})
+		return
+	}
+	result := e.link.Send(&iopv1.Envelope{Id: id, Body: &iopv1.Envelope_EdgeStatusRequest{
+		EdgeStatusRequest: &iopv1.EdgeStatusRequest{Timeout: durationpb.New(m.timeout)}}}, 0)
+	if result == wire.Full {
+		e.pending.take(id, 0)
+		m.to.deliver(StatusReply{Fault: faultBusy})
+	}
+	// Closed: the end of the link is on its way here, and fails what is pending.
+}
+
+// command writes a command to the wire, at most once, ever.
+func (e *edge) command(ctx actor.Context, m *dispatch) {
+	switch {
+	case !e.serves():
+		ctx.Forward(e.sys.registry)
+		return
+	case e.leaving:
+		ctx.Send(e.sys.operations, &commandRefused{m.operationID, faultLeaving})
+		return
+	}
+	id, ok := e.pending.add(commandID(m.operationID), m.deadline, e.sys.clock.mono())
+	if !ok {
+		ctx.Send(e.sys.operations, &commandRefused{m.operationID, faultBusy})
+		return
+	}
+	at := time.Now()
+	switch e.link.Send(&iopv1.Envelope{Id: id, Body: &iopv1.Envelope_EdgeCommandRequest{EdgeCommandRequest: m.request}}, id) {
+	case wire.Sent:
+		ctx.Send(e.sys.operations, &commandSent{m.operationID, e.token, at})
+	case wire.Queued:
+		if e.queued == nil {
+			e.queued = map[uint64]string{}
+		}
+		e.queued[id] = m.operationID
+		ctx.Send(e.sys.operations, &commandQueued{m.operationID, ctx.Self()})
+	case wire.Full:
+		e.pending.take(id, 0)
+		ctx.Send(e.sys.operations, &commandRefused{m.operationID, faultBusy})
+	case wire.Closed:
+		e.pending.take(id, 0)
+		ctx.Send(e.sys.operations, &commandRefused{m.operationID, faultDisconnected})
+	}
+}
+
+// frameBegun: a queued command's first byte is on the way. Its tag is its request's id.
+func (e *edge) frameBegun(ctx actor.Context, tag uint64) {
+	if id, ok := e.queued[tag]; ok {
+		delete(e.queued, tag)
+		ctx.Send(e.sys.operations, &commandSent{id, e.token, time.Now()})
+	}
+}
+
+// withdraw takes a queued command back. When its first byte may be on the way, frameBegun says so instead.
+func (e *edge) withdraw(ctx actor.Context, operationID string) {
+	for tag, id := range e.queued {
+		if id == operationID {
+			e.takeBack(ctx, tag, id)
+		}
+	}
+}
+
+// takeBackAll is for the end of the connection: what was not begun is never written here.
+func (e *edge) takeBackAll(ctx actor.Context) {
+	for tag, id := range e.queued {
+		e.takeBack(ctx, tag, id)
+	}
+}
+
+func (e *edge) takeBack(ctx actor.Context, tag uint64, operationID string) {
+	if e.link.Withdraw(tag) {
+		e.pending.take(tag, 0)
+		delete(e.queued, tag)
+		ctx.Send(e.sys.operations, &commandWithdrawn{operationID})
+	}
+}
+
+func (e *edge) query(ctx actor.Context, m *queryCommands) {
+	if !e.serves() {
+		ctx.Forward(e.sys.registry)
+		return
+	}
+	now := e.sys.clock.mono()
+	id, _ := e.pending.add(m, now+int64(queryTime), now)
+	e.link.Send(&iopv1.Envelope{Id: id, Body: &iopv1.Envelope_EdgeCommandQueryRequest{
+		EdgeCommandQueryRequest: &iopv1.EdgeCommandQueryRequest{CommandIds: m.ids}}}, 0)
+}
+
+// ping asks the peer for a sign of life, because another instance claims the id.
+func (e *edge) ping(_ actor.Context, m *probeOwner) {
+	if !e.serves() {
+		return // the end of this connection decides the claim
+	}
+	id, _ := e.pending.add(m, m.deadline, e.sys.clock.mono())
+	e.link.Send(&iopv1.Envelope{Id: id, Body: &iopv1.Envelope_Ping{Ping: &iopv1.Ping{}}}, 0)
+}

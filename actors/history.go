@@ -1,0 +1,141 @@
+package actors
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+)
+
+// history is what happened: a ring for the fleet and one for each Edge. It gives events their ids and knows what an id that
+// is no longer kept, or never was, means for a reader who comes back with it.
+type history struct {
+	opts  HistoryOptions
+	run   string // tells runs of the process apart
+	seq   uint64 // of the newest event
+	fleet ring
+	edges map[string]*ring
+}
+
+// HistoryOptions bound the rings, in events.
+type HistoryOptions struct {
+	FleetBuffer int
+	EdgeBuffer  int
+}
+
+// The rings are bounded in bytes, too, so that long messages can't make them what they weren't meant to be.
+const (
+	fleetRingBytes = 256 << 20
+	edgeRingBytes  = 256 << 10
+)
+
+func newHistory(opts HistoryOptions) *history {
+	return &history{opts: opts, run: strings.ToLower(ulid.Make().String()[:16]),
+		fleet: ring{max: opts.FleetBuffer, maxBytes: fleetRingBytes}, edges: map[string]*ring{}}
+}
+
+// add gives an event its id and its time, and keeps it.
+func (h *history) add(e *Event, now time.Time) {
+	h.seq++
+	e.seq, e.At = h.seq, now
+	r := h.edges[e.EdgeID]
+	if r == nil {
+		r = &ring{max: h.opts.EdgeBuffer, maxBytes: edgeRingBytes}
+		h.edges[e.EdgeID] = r
+	}
+	place := r.overwritten + uint64(r.count) + 1
+	e.ID = eventID{h.run, h.seq, place, edgeHash(e.EdgeID)}.String()
+	h.fleet.add(e)
+	r.add(e)
+}
+
+func (h *history) forget(edgeID string) { delete(h.edges, edgeID) }
+
+// page lists the newest events or, with After, the first ones after it.
+func (h *history) page(q EventQuery) EventPage {
+	r := &h.fleet
+	if q.EdgeID != "" {
+		if r = h.edges[q.EdgeID]; r == nil {
+			r = &ring{}
+		}
+	}
+	page := EventPage{Next: q.After}
+	start := max(0, r.count-q.Limit)
+	if q.After != "" {
+		start, page.Gap = h.resume(r, q.EdgeID, q.After)
+	}
+	page.Events = r.slice(start, q.Limit)
+	if n := len(page.Events); n > 0 {
+		page.Next = page.Events[n-1].ID
+	}
+	return page
+}
+
+// after gives all that the fleet's ring has after an id.
+func (h *history) after(id string) ([]*Event, *Gap) {
+	start, gap := h.resume(&h.fleet, "", id)
+	return h.fleet.slice(start, h.fleet.count), gap
+}
+
+// resume finds where a ring goes on after an id, and what is missing before that.
+func (h *history) resume(r *ring, edgeID, id string) (start int, gap *Gap) {
+	after, ok := parseEventID(id)
+	if !ok || after.run != h.run || after.seq > h.seq {
+		return 0, &Gap{Reason: Restarted}
+	}
+	own := edgeID == "" || after.edge == edgeHash(edgeID)
+	switch {
+	case r.overwritten > 0 && after.seq < r.lastGone:
+	case own && edgeID != "" && after.seq < r.birth: // of a ring that was forgotten since
+		return 0, &Gap{Reason: Overwritten}
+	default:
+		return r.from(after.seq), nil
+	}
+	gap = &Gap{Reason: Overwritten}
+	place := after.seq
+	if edgeID != "" {
+		place = after.place
+	}
+	if own && place <= r.overwritten {
+		dropped := r.overwritten - place
+		gap.Dropped = &dropped
+	}
+	return 0, gap
+}
+
+// eventID is what an id says to those who made it: the run, the number in the fleet's order, the number among its
+// Edge's events, and a hash of that Edge's id, so that a gap can be counted after the event itself is gone.
+type eventID struct {
+	run   string
+	seq   uint64
+	place uint64
+	edge  uint32
+}
+
+func (id eventID) String() string {
+	return fmt.Sprintf("%s-%012x-%x-%x", id.run, id.seq, id.place, id.edge)
+}
+
+func parseEventID(s string) (id eventID, ok bool) {
+	parts := strings.Split(s, "-")
+	if len(parts) != 4 {
+		return id, false
+	}
+	id.run = parts[0]
+	var err [3]error
+	var edge uint64
+	id.seq, err[0] = strconv.ParseUint(parts[1], 16, 64)
+	id.place, err[1] = strconv.ParseUint(parts[2], 16, 64)
+	edge, err[2] = strconv.ParseUint(parts[3], 16, 32)
+	id.edge = uint32(edge)
+	return id, err == [3]error{}
+}
+
+func edgeHash(edgeID string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(edgeID))
+	return h.Sum32()
+}

@@ -1,0 +1,218 @@
+package actors
+
+import (
+	"encoding/json"
+	"net"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/tidwall/btree"
+
+	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
+)
+
+// The messages between the actors, grouped by who sends them to whom. Each is a pointer to a struct that is not
+// changed once it was sent.
+
+// Fronts → registry.
+type (
+	// fleetAsk is answered with a copy of the views.
+	fleetAsk struct {
+		to chan<- *btree.Map[string, *View]
+	}
+
+	// statusAsk goes to the registry, which forwards it to the Edge's actor; that answers, or the registry where it can't.
+	statusAsk struct {
+		edgeID   string
+		timeout  time.Duration
+		deadline int64 // monotonic
+		to       statusSink
+	}
+
+	// accepted is a connection that has said nothing yet.
+	accepted struct{ conn net.Conn }
+
+	// connectionsAsk is answered with how many connections there are, of any phase.
+	connectionsAsk struct{ to chan<- int }
+
+	// drain: turn away what is new, say GoAway to all, spread.
+	drain struct{ done chan<- struct{} }
+)
+
+// statusSink takes the one answer to a statusAsk; it never blocks.
+type statusSink interface{ deliver(StatusReply) }
+
+// Registry → edge. A *statusAsk, *dispatch or *queryCommands is forwarded as it came.
+type (
+	start struct{ conn net.Conn }
+
+	// decided answers a claimAsk.
+	decided struct {
+		token    Token // 0: not granted
+		interval time.Duration
+		fault    *wire.Fault
+		turnAway time.Duration // with neither: come back after this
+	}
+
+	// superseded: a newer connection owns the id.
+	superseded struct{ view *View }
+
+	// released answers an ended: the registry forwards nothing here any more.
+	released struct{ view *View } // as the registry has the Edge now; nil when it doesn't know it
+
+	// probeOwner: another instance claims the id; ping the peer and say whether it answers in time.
+	probeOwner struct {
+		claim    uint64
+		deadline int64
+	}
+
+	// goAway: the Control Plane is stopping; answer what is pending, then close.
+	goAway struct{ reconnectAfter time.Duration }
+)
+
+// Edge → registry.
+type (
+	claimAsk struct {
+		pid   *actor.PID
+		hello *iopv1.EdgeHelloRequest
+		pulse *Pulse
+	}
+
+	// ended: this connection serves no more.
+	ended struct {
+		pid    *actor.PID
+		edgeID string
+		token  Token
+		reason Reason
+	}
+
+	// ownerAnswered: the peer answered the Ping of a probeOwner.
+	ownerAnswered struct{ claim uint64 }
+
+	// said is what an Edge said of its nodes and commands. The registry passes it on when its connection owns the id, and
+	// else drops it: exactly one of the targets is set.
+	said struct {
+		edgeID string
+		token  Token
+		credit credit
+		event  *Event         // → events
+		answer *commandAnswer // → operations
+		notice *commandNotice // → operations
+		query  *queryAnswered // → operations
+	}
+)
+
+// Registry → itself.
+type (
+	sweepDue   struct{}
+	probeEnded struct{ claim uint64 }
+)
+
+// Sweep → edge.
+type silent struct{}
+
+// Reader, link → edge. Every decoded *iopv1.Envelope but a Ping comes as it is.
+type (
+	helloRead struct {
+		envelope  *iopv1.Envelope
+		certNames []string
+	}
+	// linkFault: the peer broke the framing; the reader reads no more.
+	linkFault struct{ fault *wire.Fault }
+	// linkEnded is the reader's last word; the socket is closed.
+	linkEnded  struct{}
+	frameBegun struct{ tag uint64 }
+	stalled    struct{}
+)
+
+// Operations → registry → edge.
+type (
+	// dispatch is a command on its way to be written, once.
+	dispatch struct {
+		operationID string
+		edgeID      string
+		request     *iopv1.EdgeCommandRequest
+		deadline    int64 // monotonic; for the Edge's first answer
+	}
+	// withdraw takes a command back that was not written yet. It goes to the connection that queued it.
+	withdraw struct{ operationID string }
+
+	// queryCommands asks a returned Edge about commands that it was sent.
+	queryCommands struct {
+		edgeID string
+		ids    []string
+	}
+)
+
+// Edge, registry → operations.
+type (
+	// commandRefused: never written, and never will be.
+	commandRefused struct {
+		operationID string
+		fault       *wire.Fault
+	}
+	// commandQueued: waits behind other frames of its connection.
+	commandQueued struct {
+		operationID string
+		pid         *actor.PID
+	}
+	// commandSent: its first byte is on the way.
+	commandSent struct {
+		operationID string
+		token       Token
+		at          time.Time
+	}
+	// commandWithdrawn: taken back unwritten.
+	commandWithdrawn struct{ operationID string }
+	// commandsLost: the connection ended with these unanswered.
+	commandsLost struct {
+		token Token
+		ids   []string
+	}
+	// commandAnswer is the Edge's answer to a command, or nonsense where both are nil.
+	commandAnswer struct {
+		operationID string
+		response    *iopv1.EdgeCommandResponse
+		result      json.RawMessage // of the response, as JSON
+		err         *iopv1.Error
+		late        bool // matched by command_id alone
+	}
+	// commandNotice is an EdgeCommandEvent.
+	commandNotice struct {
+		event  *iopv1.EdgeCommandEvent
+		result json.RawMessage
+	}
+	// queryAnswered is what a returned Edge knows, and doesn't know, of its commands.
+	queryAnswered struct {
+		answers []*commandAnswer
+		unknown []string
+	}
+
+	// edgeBack: a connection was granted this id; what was sent to an older one is lost.
+	edgeBack struct {
+		edgeID string
+		token  Token
+	}
+	// edgeForgotten: the registry no longer lists this Edge. Also to events.
+	edgeForgotten struct{ edgeID string }
+)
+
+// Anybody → events.
+type publish struct {
+	event  *Event
+	credit credit
+}
+
+// credit bounds what an Edge has under way inside the Control Plane: its reader takes one for each frame, and whoever is
+// the last to handle what came of it gives it back. When all are taken the reader waits, and so does the Edge.
+type credit chan struct{}
+
+// creditFrames is how many frames of one Edge are under way at most.
+const creditFrames = 32
+
+func (c credit) giveBack() {
+	if c != nil {
+		<-c
+	}
+}

@@ -1,0 +1,328 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/oklog/ulid/v2"
+	"github.com/tidwall/btree"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
+)
+
+// operations owns every command's record and the idempotency keys. It alone changes a record and answers who asked for the
+// command; what states there are is in opstate.go, what is kept in oplog.go.
+type operations struct {
+	sys *System
+	log *oplog
+}
+
+// flight is what is known of a command while it is on its way, and how its first wait ended.
+type flight struct {
+	request  *iopv1.EdgeCommandRequest // until it is sent
+	deadline int64                     // monotonic
+	timer    *time.Timer
+	late     bool       // its time is up, but whether it was written is not settled
+	queuedBy *actor.PID // the connection whose queue it waits in
+	token    Token      // of the connection that carried it
+	told     bool       // somebody was told that it is on its way: its record must stay
+	waiters  []waiter
+
+	fault     *wire.Fault // how the wait ended, for those who repeat the request
+	edgeError string
+}
+
+type waiter struct {
+	to   chan<- CommandReply
+	wait bool
+}
+
+// Fronts → operations, and operations → itself.
+type (
+	commandAsk struct {
+		ask     *CommandAsk
+		request *iopv1.EdgeCommandRequest // without id and times
+		to      chan<- CommandReply
+	}
+	operationAsk struct {
+		edgeID, operationID string
+		to                  chan<- *Operation // nil when it isn't on record
+	}
+	auditAsk struct {
+		edgeID string // empty: the fleet's
+		to     chan<- audit
+	}
+	underWayAsk struct{ to chan<- int }
+	// settleAll: the process ends; what is unanswered is unknown.
+	settleAll struct{ done chan<- struct{} }
+
+	commandTimeout struct{ operationID string }
+)
+
+// audit is a copy of the records, made in O(1), for the asker to read.
+type audit struct {
+	ops     *btree.Map[string, *Operation]
+	dropped uint64
+}
+
+const (
+	// settleTime is how long a connection has to say whether a command whose time is up was written.
+	settleTime = 5 * time.Second
+	// queryIDs is how many commands one question to a returned Edge names.
+	queryIDs = 1000
+)
+
+func newOperations(sys *System) *operations {
+	return &operations{sys: sys, log: newOplog(sys.opts.Audit)}
+}
+
+func (p *operations) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *commandAsk:
+		p.ask(ctx, m)
+	case *commandRefused:
+		p.refused(ctx, m)
+	case *commandQueued:
+		p.queued(m)
+	case *commandSent:
+		p.sent(ctx, m)
+	case *commandWithdrawn:
+		p.withdrawn(ctx, m.operationID)
+	case *commandsLost:
+		p.lost(ctx, m)
+	case *commandTimeout:
+		p.timeout(ctx, m.operationID)
+	case *said:
+		p.said(ctx, m)
+	case *edgeBack:
+		p.edgeBack(ctx, m)
+	case *edgeForgotten:
+		p.log.forgetEdge(m.edgeID)
+	case *operationAsk:
+		m.to <- p.find(m.edgeID, m.operationID)
+	case *auditAsk:
+		m.to <- p.audit(m.edgeID)
+	case *underWayAsk:
+		m.to <- p.underWay()
+	case *settleAll:
+		p.settleAll(ctx, m)
+	}
+}
+
+// ask records a command and sends it on its way, or finds that it was asked for already.
+func (p *operations) ask(ctx actor.Context, m *commandAsk) {
+	now, a := time.Now(), m.ask
+	w := waiter{to: m.to, wait: a.Wait}
+	if a.Key != "" {
+		if use := p.log.used(a.EdgeID, a.Key, now); use != nil {
+			if use.fingerprint != a.Fingerprint {
+				m.to <- CommandReply{Fault: faultKeyReused}
+				return
+			}
+			p.attach(use.entry, w)
+			return
+		}
+	}
+	o := &Operation{ID: ulid.Make().String(), EdgeID: a.EdgeID, Operation: a.Operation, NodeID: a.NodeID,
+		Parameters: a.Parameters, Reason: a.Reason, RequestedBy: a.RequestedBy,
+		State: Pending, CreatedAt: now, ExpiresAt: now.Add(a.Timeout)}
+	e := p.log.add(o)
+	if a.Key != "" {
+		p.log.setKey(a.Key, a.Fingerprint, e, now)
+	}
+	m.request.CommandId, m.request.ExpiresAt = o.ID, timestamppb.New(o.ExpiresAt)
+	e.flight = flight{request: m.request, deadline: p.sys.clock.mono() + int64(a.Timeout), waiters: []waiter{w},
+		timer: p.sys.after(a.Timeout, ctx.Self(), &commandTimeout{o.ID})}
+	p.dispatch(ctx, e)
+}
+
+func (p *operations) dispatch(ctx actor.Context, e *entry) {
+	ctx.Send(p.sys.registry, &dispatch{operationID: e.op.ID, edgeID: e.op.EdgeID, request: e.flight.request, deadline: e.flight.deadline})
+}
+
+// attach answers a caller who repeats a request as the first one is or was, waiting as it does.
+func (p *operations) attach(e *entry, w waiter) {
+	e.flight.waiters = append(e.flight.waiters, w)
+	p.answer(e)
+}
+
+// answer answers those whose wait is over.
+func (p *operations) answer(e *entry) {
+	f := &e.flight
+	onItsWay := f.queuedBy != nil || e.op.State != Pending
+	ended := e.op.State != Pending && e.op.State != SentState
+	var still []waiter
+	for _, w := range f.waiters {
+		switch {
+		case ended:
+			w.to <- CommandReply{Operation: e.op, Fault: f.fault, EdgeError: f.edgeError}
+		case onItsWay && !w.wait:
+			f.told = true
+			w.to <- CommandReply{Operation: e.op}
+		default:
+			still = append(still, w)
+		}
+	}
+	f.waiters = still
+	if ended && f.timer != nil {
+		f.timer.Stop()
+		f.timer, f.request = nil, nil
+	}
+}
+
+// apply makes a step, tells the events, and answers.
+func (p *operations) apply(ctx actor.Context, e *entry, s step, occurred time.Time) bool {
+	if s.next == nil {
+		return false
+	}
+	p.log.update(e, s.next)
+	if s.kind != "" {
+		p.sys.counters.operation(s.kind)
+		ctx.Send(p.sys.events, &publish{event: &Event{EdgeID: e.op.EdgeID, NodeID: clip(e.op.NodeID, maxNameBytes), OperationID: e.op.ID,
+			Kind: s.kind, Message: clip(s.text, maxMessageBytes), OccurredAt: occurred}})
+	}
+	p.answer(e)
+	return true
+}
+
+func (p *operations) refused(ctx actor.Context, m *commandRefused) {
+	e := p.log.entries[m.operationID]
+	if e == nil || e.op.State != Pending {
+		return
+	}
+	if e.flight.told {
+		e.flight.fault = m.fault
+		p.apply(ctx, e, e.op.onExpired("never sent: "+m.fault.Message, time.Now()), time.Time{})
+		return
+	}
+	e.flight.timer.Stop()
+	p.log.remove(e)
+	for _, w := range e.flight.waiters {
+		w.to <- CommandReply{Fault: m.fault}
+	}
+}
+
+func (p *operations) queued(m *commandQueued) {
+	if e := p.log.entries[m.operationID]; e != nil && e.op.State == Pending {
+		e.flight.queuedBy = m.pid
+		p.answer(e)
+		if e.flight.late {
+			p.sys.root().Send(m.pid, &withdraw{m.operationID})
+		}
+	}
+}
+
+func (p *operations) sent(ctx actor.Context, m *commandSent) {
+	e := p.log.entries[m.operationID]
+	if e == nil {
+		return
+	}
+	e.flight.token, e.flight.request, e.flight.queuedBy = m.token, nil, nil
+	p.apply(ctx, e, e.op.onSent(m.at), time.Time{})
+	if e.flight.late {
+		p.noAnswer(ctx, e)
+	}
+}
+
+// withdrawn: it was taken back unwritten, because its time is up, or because its connection ended and another may carry it.
+func (p *operations) withdrawn(ctx actor.Context, id string) {
+	e := p.log.entries[id]
+	if e == nil || e.op.State != Pending {
+		return
+	}
+	e.flight.queuedBy = nil
+	if !e.flight.late {
+		p.dispatch(ctx, e)
+		return
+	}
+	e.flight.fault = faultNotSent
+	p.apply(ctx, e, e.op.onExpired("never sent: its time was up", time.Now()), time.Time{})
+}
+
+func (p *operations) lost(ctx actor.Context, m *commandsLost) {
+	for _, id := range m.ids {
+		if e := p.log.entries[id]; e != nil && e.op.State == SentState && e.flight.token == m.token {
+			p.loseOne(ctx, e)
+		}
+	}
+}
+
+func (p *operations) loseOne(ctx actor.Context, e *entry) {
+	e.flight.fault = faultLost
+	p.apply(ctx, e, e.op.onUnknown("the connection ended before the Edge answered", time.Now()), time.Time{})
+}
+
+// timeout: the Edge has not answered in time. What was not written yet is taken back, so that it never runs.
+func (p *operations) timeout(ctx actor.Context, id string) {
+	e := p.log.entries[id]
+	switch {
+	case e == nil:
+	case e.op.State == SentState, e.op.State == Pending && e.flight.late:
+		p.noAnswer(ctx, e)
+	case e.op.State == Pending:
+		e.flight.late = true
+		e.flight.timer = p.sys.after(settleTime, ctx.Self(), &commandTimeout{id})
+		if e.flight.queuedBy != nil {
+			ctx.Send(e.flight.queuedBy, &withdraw{id})
+		}
+	}
+}
+
+func (p *operations) noAnswer(ctx actor.Context, e *entry) {
+	e.flight.fault = faultTimeout
+	p.apply(ctx, e, e.op.onUnknown("the Edge did not answer in time", time.Now()), time.Time{})
+}
+
+// edgeBack: what an older connection carried unanswered is lost with it; then the Edge is asked about all that isn't settled.
+func (p *operations) edgeBack(ctx actor.Context, m *edgeBack) {
+	ids := p.log.unsettled(m.edgeID)
+	for _, id := range ids {
+		if e := p.log.entries[id]; e.op.State == SentState && e.flight.token < m.token {
+			p.loseOne(ctx, e)
+		}
+	}
+	for len(ids) > 0 {
+		n := min(len(ids), queryIDs)
+		ctx.Send(p.sys.registry, &queryCommands{edgeID: m.edgeID, ids: ids[:n:n]})
+		ids = ids[n:]
+	}
+}
+
+func (p *operations) underWay() (n int) {
+	for _, e := range p.log.entries {
+		if e.op.State == Pending || e.op.State == SentState {
+			n++
+		}
+	}
+	return n
+}
+
+func (p *operations) settleAll(ctx actor.Context, m *settleAll) {
+	for _, e := range p.log.entries {
+		if e.op.State == Pending || e.op.State == SentState {
+			e.flight.fault = faultShuttingDown
+			p.apply(ctx, e, e.op.onUnknown("the Control Plane stopped before the Edge answered", time.Now()), time.Time{})
+		}
+	}
+	close(m.done)
+}
+
+func (p *operations) find(edgeID, id string) *Operation {
+	if e := p.log.entries[id]; e != nil && e.op.EdgeID == edgeID {
+		return e.op
+	}
+	return nil
+}
+
+func (p *operations) audit(edgeID string) audit {
+	if edgeID == "" {
+		return audit{p.log.fleet.Copy(), p.log.dropped}
+	}
+	e := p.log.edges[edgeID]
+	if e == nil {
+		return audit{ops: &btree.Map[string, *Operation]{}}
+	}
+	return audit{e.ops.Copy(), e.dropped}
+}

@@ -1,0 +1,94 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
+)
+
+// What Edges say of their commands. The registry has seen to it that the connection owns the id; that the command is that
+// Edge's is seen to here.
+
+func (p *operations) said(ctx actor.Context, m *said) {
+	switch {
+	case m.answer != nil:
+		p.answered(ctx, m.edgeID, m.answer)
+	case m.notice != nil:
+		p.noticed(ctx, m.edgeID, m.notice)
+	case m.query != nil:
+		p.queried(ctx, m.edgeID, m.query)
+	}
+	m.credit.giveBack()
+}
+
+// theirs finds an entry of this Edge's; nil, and counted, when there is none.
+func (p *operations) theirs(edgeID, id string) *entry {
+	e := p.log.entries[id]
+	if e == nil || e.op.EdgeID != edgeID {
+		p.sys.counters.unmatched.Add(1)
+		return nil
+	}
+	return e
+}
+
+func (p *operations) answered(ctx actor.Context, edgeID string, m *commandAnswer) {
+	e := p.theirs(edgeID, m.operationID)
+	if e == nil {
+		return
+	}
+	if e.op.State.Terminal() {
+		p.sys.counters.unmatched.Add(1)
+		return
+	}
+	now := time.Now()
+	var s step
+	var fault *wire.Fault
+	edgeError := ""
+	switch {
+	case m.err != nil:
+		p.sys.logEdgeError(edgeID, m.err)
+		fault, edgeError = faultEdgeError, errorCodeName(m.err.Code)
+		s = e.op.onError(m.err.Code, now)
+	case m.response == nil:
+		fault = faultNonsense
+		s = e.op.onUnknown("the Edge's answer does not fit the command", now)
+	default:
+		if m.response.Outcome == iopv1.CommandOutcome_COMMAND_OUTCOME_UNSPECIFIED {
+			fault = faultNonsense
+		}
+		s = e.op.onAnswer(m.response.Outcome, clip(m.response.Message, maxMessageBytes), m.result, now)
+	}
+	if s.next != nil {
+		e.flight.fault, e.flight.edgeError = fault, edgeError
+		p.apply(ctx, e, s, time.Time{})
+	}
+}
+
+func (p *operations) noticed(ctx actor.Context, edgeID string, m *commandNotice) {
+	e := p.theirs(edgeID, m.event.CommandId)
+	if e == nil {
+		return
+	}
+	var occurred time.Time
+	if m.event.OccurredAt.IsValid() {
+		occurred = m.event.OccurredAt.AsTime()
+	}
+	if s := e.op.onEvent(m.event, m.result, time.Now()); s.next != nil {
+		e.flight.fault, e.flight.edgeError = nil, "" // the Edge has spoken after all
+		p.apply(ctx, e, s, occurred)
+	}
+}
+
+func (p *operations) queried(ctx actor.Context, edgeID string, m *queryAnswered) {
+	for _, a := range m.answers {
+		p.answered(ctx, edgeID, a)
+	}
+	for _, id := range m.unknown {
+		if e := p.theirs(edgeID, id); e != nil {
+			p.apply(ctx, e, e.op.onForgotten(time.Now()), time.Time{})
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/tidwall/btree"
+)
+
+// oplog keeps the operations, bounded: for the fleet, for each Edge, and in bytes. Of the records terminal ones go first,
+// the oldest of them first, and what goes is counted. A record that a key still names, or whose command is under
+// way, is no longer listed but lives on until neither holds.
+type oplog struct {
+	opts AuditOptions
+
+	entries map[string]*entry
+	fleet   btree.Map[string, *Operation] // by id, which grows with time
+	edges   map[string]*edgeLog
+	settled btree.Set[string] // ids of those listed that are terminal
+	bytes   int
+	dropped uint64
+
+	keys     map[edgeKey]*keyUse
+	keyOrder []*keyUse // oldest first; one that is no longer in keys is skipped
+}
+
+// AuditOptions bound the audit, in records.
+type AuditOptions struct {
+	FleetBuffer       int
+	EdgeBuffer        int
+	IdempotencyWindow time.Duration
+}
+
+// auditBytes bounds what all records hold together in parameters, results and texts.
+const auditBytes = 256 << 20
+
+// entry is one operation and what only its owner needs to know of it.
+type entry struct {
+	op     *Operation
+	listed bool
+	use    *keyUse // nil: no key names it
+	flight flight
+}
+
+type edgeLog struct {
+	ops     btree.Map[string, *Operation]
+	dropped uint64
+}
+
+type edgeKey struct{ edgeID, key string }
+
+type keyUse struct {
+	key         edgeKey
+	entry       *entry
+	fingerprint [32]byte
+	at          time.Time
+}
+
+func newOplog(opts AuditOptions) *oplog {
+	return &oplog{opts: opts, entries: map[string]*entry{}, edges: map[string]*edgeLog{}, keys: map[edgeKey]*keyUse{}}
+}
+
+// add lists a new operation.
+func (l *oplog) add(o *Operation) *entry {
+	e := &entry{op: o, listed: true}
+	l.entries[o.ID] = e
+	edge := l.edges[o.EdgeID]
+	if edge == nil {
+		edge = &edgeLog{}
+		l.edges[o.EdgeID] = edge
+	}
+	l.fleet.Set(o.ID, o)
+	edge.ops.Set(o.ID, o)
+	l.bytes += o.bytes()
+	l.shrink(edge)
+	return e
+}
+
+// update replaces a record.
+func (l *oplog) update(e *entry, next *Operation) {
+	if e.listed {
+		l.bytes += next.bytes() - e.op.bytes()
+		l.fleet.Set(next.ID, next)
+		l.edges[next.EdgeID].ops.Set(next.ID, next)
+		if next.State.Terminal() {
+			l.settled.Insert(next.ID)
+		}
+	}
+	e.op = next
+	if e.listed {
+		l.shrink(l.edges[next.EdgeID])
+	}
+	l.letGo(e)
+}
+
+// remove takes back an operation that was refused before it was sent.
+func (l *oplog) remove(e *entry) {
+	if e.listed {
+		l.unlist(e)
+	}
+	if e.use != nil {
+		delete(l.keys, e.use.key)
+	}
+	delete(l.entries, e.op.ID)
+}
+
+// shrink drops records until every bound holds.
+func (l *oplog) shrink(edge *edgeLog) {
+	for edge.ops.Len() > l.opts.EdgeBuffer {
+		l.drop(oldestOf(&edge.ops))
+	}
+	for l.fleet.Len() > l.opts.FleetBuffer || l.bytes > auditBytes && l.fleet.Len() > 1 {
+		id, ok := l.settled.Min()
+		if !ok {
+			id, _, _ = l.fleet.Min()
+		}
+		l.drop(id)
+	}
+}
+
+func (l *oplog) drop(id string) {
+	e := l.entries[id]
+	l.dropped++
+	l.edges[e.op.EdgeID].dropped++
+	l.unlist(e)
+	l.letGo(e)
+}
+
+// oldestOf gives the oldest terminal operation, or else the oldest.
+func oldestOf(ops *btree.Map[string, *Operation]) string {
+	oldest, _, _ := ops.Min()
+	ops.Scan(func(id string, o *Operation) bool {
+		if o.State.Terminal() {
+			oldest = id
+			return false
+		}
+		return true
+	})
+	return oldest
+}
+
+func (l *oplog) unlist(e *entry) {
+	e.listed = false
+	l.bytes -= e.op.bytes()
+	l.fleet.Delete(e.op.ID)
+	l.settled.Delete(e.op.ID)
+	l.edges[e.op.EdgeID].ops.Delete(e.op.ID)
+}
+
+// letGo forgets an entry that nothing names any more.
+func (l *oplog) letGo(e *entry) {
+	underWay := e.op.State == Pending || e.op.State == SentState
+	if !e.listed && e.use == nil && !underWay {
+		delete(l.entries, e.op.ID)
+	}
+}
+
+// forgetEdge drops the count of an Edge that is no longer known and has no records left.
+func (l *oplog) forgetEdge(edgeID string) {
+	if e := l.edges[edgeID]; e != nil && e.ops.Len() == 0 {
+		delete(l.edges, edgeID)
+	}
+}
+
+// unsettled gives the ids of an Edge's operations that were sent and aren't terminal, oldest first.
+func (l *oplog) unsettled(edgeID string) (ids []string) {
+	if e := l.edges[edgeID]; e != nil {
+		e.ops.Scan(func(id string, o *Operation) bool {
+			if !o.SentAt.IsZero() && !o.State.Terminal() {
+				ids = append(ids, id)
+			}
+			return true
+		})
+	}
+	return ids
+}
+
+// used finds what a key stands for; nil when it is free.
+func (l *oplog) used(edgeID, key string, now time.Time) *keyUse {
+	for len(l.keyOrder) > 0 && now.Sub(l.keyOrder[0].at) > l.opts.IdempotencyWindow {
+		l.dropOldestKey()
+	}
+	return l.keys[edgeKey{edgeID, key}]
+}
+
+// setKey keeps a key for the window, however many operations come after; at most FleetBuffer keys, oldest out first.
+func (l *oplog) setKey(key string, fingerprint [32]byte, e *entry, now time.Time) {
+	e.use = &keyUse{key: edgeKey{e.op.EdgeID, key}, entry: e, fingerprint: fingerprint, at: now}
+	l.keys[e.use.key] = e.use
+	l.keyOrder = append(l.keyOrder, e.use)
+	for len(l.keyOrder) > l.opts.FleetBuffer {
+		l.dropOldestKey()
+	}
+}
+
+func (l *oplog) dropOldestKey() {
+	use := l.keyOrder[0]
+	l.keyOrder[0] = nil
+	l.keyOrder = l.keyOrder[1:]
+	if l.keys[use.key] == use {
+		delete(l.keys, use.key)
+		use.entry.use = nil
+		l.letGo(use.entry)
+	}
+}
+
+func (o *Operation) bytes() int {
+	const fixed = 512
+	n := fixed + len(o.Parameters) + len(o.Result) + len(o.Reason) + len(o.Message)
+	for _, e := range o.Events {
+		n += 96 + len(e.Message)
+	}
+	return n
+}

@@ -1,0 +1,67 @@
+package actors
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+)
+
+// What must know protoactor's ways is in this file. Its version is pinned; the faults that shaped this are in
+// docs/architecture.md.
+
+// newActorSystem makes an actor system whose own talk goes to the log and whose dead letters are counted: its own way
+// with them prints whole messages.
+func newActorSystem(log zerolog.Logger, s *System) *actor.ActorSystem {
+	as := actor.NewActorSystem(
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+			return slog.New(noDeadLetters{zerolog.NewSlogHandler(log)})
+		}),
+		actor.WithDeadLetterRequestLogging(false),
+	)
+	as.EventStream.Subscribe(func(event any) {
+		switch e := event.(type) {
+		case *actor.DeadLetterEvent:
+			s.counters.deadLetters.Add(1)
+			if ask, ok := e.Message.(*statusAsk); ok { // its connection broke down; nobody else will answer
+				ask.to.deliver(StatusReply{Fault: faultLost})
+			}
+		case *actor.SupervisorEvent:
+			log.Error().Interface("reason", e.Reason).Msg("an actor panicked")
+		}
+	})
+	return as
+}
+
+// noDeadLetters drops the library's lines about dead letters.
+type noDeadLetters struct{ slog.Handler }
+
+func (h noDeadLetters) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == "[DeadLetter]" {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h noDeadLetters) WithAttrs(a []slog.Attr) slog.Handler {
+	return noDeadLetters{h.Handler.WithAttrs(a)}
+}
+
+func (h noDeadLetters) WithGroup(name string) slog.Handler {
+	return noDeadLetters{h.Handler.WithGroup(name)}
+}
+
+// resume: an owner of children or of records goes on with the next message after a panic, as it was. The library's
+// default would restart it without them.
+var resume = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.ResumeDirective })
+
+// stop: a connection that panics is ended, and the peer dials again.
+var stop = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.StopDirective })
+
+// propsOf is for actors that live as long as the system; children are supervised by childStrategy. Mailboxes are
+// unbounded because the library's bounded ones spin when they are full: every producer is bounded where it produces.
+func propsOf(make func() actor.Actor, childStrategy actor.SupervisorStrategy) *actor.Props {
+	return actor.PropsFromProducer(make, actor.WithSupervisor(childStrategy), actor.WithGuardian(resume),
+		actor.WithMailbox(actor.UnboundedLockfree()))
+}

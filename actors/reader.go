@@ -1,0 +1,150 @@
+package actors
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
+)
+
+// reader is a connection's one permanent goroutine: it decodes frames and sends them to the actor, whose state it
+// never touches. A heartbeat ends here: it moves the pulse, is answered through the link, and wakes nobody.
+type reader struct {
+	sys    *System
+	conn   net.Conn
+	link   wire.Link
+	pid    *actor.PID
+	pulse  *Pulse
+	credit credit
+
+	pongFrame [96]byte // reused: a heartbeat allocates nothing but its decoding
+}
+
+// run reads until the connection ends. After the hello it goes on when ready is closed.
+func (r *reader) run(ready <-chan struct{}) {
+	frames := wire.NewFrameReader(r.conn, wire.MaxHelloBytes)
+	if r.readHello(frames) {
+		select {
+		case <-ready:
+			r.clearDeadline()
+			frames.SetMax(r.sys.opts.MaxFrameBytes)
+			for r.readFrame(frames) {
+			}
+		case <-r.link.Done():
+		}
+	}
+	r.discard()
+	_ = r.conn.Close()
+	r.send(&linkEnded{})
+}
+
+// clearDeadline ends the hello's deadline, but not the one that Finish may have set meanwhile.
+func (r *reader) clearDeadline() {
+	_ = r.conn.SetReadDeadline(time.Time{})
+	select {
+	case <-r.link.Done():
+		_ = r.conn.SetReadDeadline(time.Now().Add(wire.LingerTime))
+	default:
+	}
+}
+
+// readHello reads the first frame, under the deadline that also bounds a TLS handshake.
+func (r *reader) readHello(frames *wire.FrameReader) bool {
+	_ = r.conn.SetReadDeadline(time.Now().Add(r.sys.opts.HelloTimeout))
+	m, ok := r.next(frames)
+	if ok {
+		r.send(&helloRead{envelope: m, certNames: certNames(r.conn)})
+	}
+	return ok
+}
+
+func (r *reader) readFrame(frames *wire.FrameReader) bool {
+	m, ok := r.next(frames)
+	if !ok {
+		return false
+	}
+	if ping := m.GetPing(); ping != nil && m.ReplyTo == 0 {
+		r.pong(m.Id, ping)
+		return true
+	}
+	select {
+	case r.credit <- struct{}{}:
+		r.send(m)
+		return true
+	case <-r.link.Done():
+		return false
+	}
+}
+
+// next gives the next envelope; false when there is none, and then the actor knows why if it was the peer's fault.
+func (r *reader) next(frames *wire.FrameReader) (*iopv1.Envelope, bool) {
+	frame, err := frames.Next()
+	select {
+	case <-r.link.Done(): // nothing that comes after a last word is acted on
+		return nil, false
+	default:
+	}
+	if err == nil {
+		r.pulse.lastSeen.Store(r.sys.clock.mono())
+		var m *iopv1.Envelope
+		if m, err = wire.Decode(frame); err == nil {
+			return m, true
+		}
+	}
+	switch {
+	case errors.Is(err, wire.ErrFrameLength):
+		r.send(&linkFault{invalid("a frame's length must be from 1 byte to the limit in force")})
+		<-r.link.Done()
+	case errors.Is(err, wire.ErrUndecodable):
+		r.send(&linkFault{invalid("a frame that is not a decodable Envelope")})
+		<-r.link.Done()
+	}
+	return nil, false
+}
+
+// pong answers a heartbeat, with a new interval when the fleet's has changed.
+func (r *reader) pong(id uint64, ping *iopv1.Ping) {
+	now := time.Now()
+	if ping.SentAt.IsValid() {
+		r.pulse.skew.Store(int64(ping.SentAt.AsTime().Sub(now)))
+		r.pulse.skewed.Store(true)
+	}
+	var changed time.Duration
+	if want := r.sys.heartbeat.Load(); want != r.pulse.interval.Load() {
+		changed = time.Duration(want)
+	}
+	if r.sendPong(id, ping.SentAt, now, changed) && changed != 0 {
+		r.pulse.interval.Store(int64(changed))
+	}
+}
+
+func (r *reader) sendPong(id uint64, sentAt *timestamppb.Timestamp, now time.Time, interval time.Duration) bool {
+	result := r.link.SendFrame(wire.AppendPong(r.pongFrame[:0], id, sentAt, now, interval))
+	return result == wire.Sent || result == wire.Queued
+}
+
+// discard lets a link that was finished end in peace: the read deadline that Finish sets is its end.
+func (r *reader) discard() {
+	select {
+	case <-r.link.Done():
+		_, _ = io.Copy(io.Discard, r.conn)
+	default:
+	}
+}
+
+func (r *reader) send(m any) { r.sys.root().Send(r.pid, m) }
+
+func certNames(c net.Conn) []string {
+	t, ok := c.(*tls.Conn)
+	if !ok || len(t.ConnectionState().PeerCertificates) == 0 {
+		return nil
+	}
+	return t.ConnectionState().PeerCertificates[0].DNSNames
+}

@@ -1,0 +1,260 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"iop/wire"
+)
+
+// registry owns edge_id → who holds it, and is the parent of every Edge connection. What it decides is in table; it
+// carries the decisions out.
+type registry struct {
+	sys   *System
+	table *table
+
+	// claims that wait for the present owner to answer a Ping (duplicate_policy: reject), by number.
+	probes    map[uint64]*claimAsk
+	lastProbe uint64
+
+	draining bool
+	sweeping *time.Timer
+}
+
+// ownerProbeTime is how long an owner has to answer the Ping of a claim by another instance.
+const ownerProbeTime = 3 * time.Second
+
+func newRegistry(sys *System) *registry {
+	return &registry{sys: sys, table: newTable(sys.opts.Table), probes: map[uint64]*claimAsk{}}
+}
+
+func (r *registry) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		r.scheduleSweep(ctx)
+	case *actor.Stopping:
+		r.sweeping.Stop()
+	case *accepted:
+		r.accept(ctx, m)
+	case *claimAsk:
+		r.claim(ctx, m, false)
+	case *ownerAnswered:
+		r.ownerLives(ctx, m.claim)
+	case *probeEnded:
+		r.ownerSilent(ctx, m.claim)
+	case *ended:
+		r.release(ctx, m)
+	case *said:
+		r.passOn(ctx, m)
+	case *fleetAsk:
+		m.to <- r.table.views.Copy()
+	case *statusAsk:
+		r.forwardStatus(ctx, m)
+	case *dispatch:
+		r.forwardCommand(ctx, m)
+	case *queryCommands:
+		if v := r.table.owner(m.edgeID); v != nil {
+			ctx.Forward(v.pid)
+		}
+	case *sweepDue:
+		r.sweep(ctx)
+	case *connectionsAsk:
+		m.to <- len(ctx.Children())
+	case *drain:
+		r.drain(ctx, m)
+	}
+}
+
+func (r *registry) accept(ctx actor.Context, m *accepted) {
+	if r.draining {
+		_ = m.conn.Close()
+		r.sys.arrived()
+		return
+	}
+	ctx.Send(ctx.Spawn(r.sys.edgeProps), &start{conn: m.conn})
+}
+
+func (r *registry) claim(ctx actor.Context, m *claimAsk, ownerSilent bool) {
+	if r.draining {
+		ctx.Send(m.pid, &decided{turnAway: r.sys.turnAway()})
+		return
+	}
+	now := time.Now()
+	v := r.table.decide(claim{hello: m.hello, pid: m.pid, pulse: m.pulse, ownerSilent: ownerSilent}, now)
+	switch {
+	case v.granted != nil:
+		r.granted(ctx, m, v)
+	case v.askOwner != nil:
+		r.askOwner(ctx, m, v.askOwner)
+	case v.overloaded:
+		r.sys.counters.refused("overloaded")
+		ctx.Send(m.pid, &decided{turnAway: r.sys.turnAway()})
+	default:
+		r.sys.counters.refused(string(v.fault.Code))
+		ctx.Send(m.pid, &decided{fault: v.fault})
+	}
+}
+
+// granted tells everybody of a new owner: the older one, the events, the operations and, last, the connection itself, so
+// that what its hello is answered with is already so.
+func (r *registry) granted(ctx actor.Context, m *claimAsk, v verdict) {
+	id := v.granted.EdgeID
+	interval := r.table.heartbeatInterval()
+	r.sys.heartbeat.Store(int64(interval))
+	m.pulse.interval.Store(int64(interval))
+	if v.superseded == nil {
+		r.publish(ctx, &Event{EdgeID: id, Kind: EdgeConnected, Message: connectedSentence(v.granted)})
+	} else {
+		r.sys.counters.takeovers.Add(1)
+		r.publish(ctx, &Event{EdgeID: id, Kind: EdgeSuperseded, Message: connectedSentence(v.granted)})
+		ctx.Send(v.superseded.pid, &superseded{view: v.granted})
+	}
+	if v.conflict {
+		r.publish(ctx, &Event{EdgeID: id, Kind: EdgeConflict, Message: conflictSentence(v)})
+	}
+	r.sys.counters.connected.Store(int64(r.table.connected))
+	ctx.Send(m.pid, &decided{token: v.granted.token, interval: interval})
+	ctx.Send(r.sys.operations, &edgeBack{edgeID: id, token: v.granted.token})
+}
+
+func (r *registry) askOwner(ctx actor.Context, m *claimAsk, owner *View) {
+	r.lastProbe++
+	n := r.lastProbe
+	r.probes[n] = m // bounded by the connections that may wait with a hello
+	ctx.Send(owner.pid, &probeOwner{claim: n, deadline: r.sys.clock.mono() + int64(ownerProbeTime)})
+	r.sys.after(ownerProbeTime, ctx.Self(), &probeEnded{claim: n})
+}
+
+func (r *registry) ownerLives(ctx actor.Context, n uint64) {
+	m := r.probes[n]
+	if m == nil {
+		return
+	}
+	delete(r.probes, n)
+	r.sys.counters.refused(string(wire.FailedPrecondition))
+	ctx.Send(m.pid, &decided{fault: &wire.Fault{Code: wire.FailedPrecondition,
+		Message: "another instance with this edge_id is connected and alive"}})
+}
+
+// ownerSilent decides the claim anew, now that the owner had its chance; it may have changed meanwhile.
+func (r *registry) ownerSilent(ctx actor.Context, n uint64) {
+	if m := r.probes[n]; m != nil {
+		delete(r.probes, n)
+		r.claim(ctx, m, true)
+	}
+}
+
+func (r *registry) release(ctx actor.Context, m *ended) {
+	if v := r.table.release(m.edgeID, m.token, m.reason, time.Now()); v != nil {
+		r.sys.counters.connected.Store(int64(r.table.connected))
+		r.publish(ctx, &Event{EdgeID: m.edgeID, Kind: EdgeDisconnected, Message: string(m.reason)})
+		r.forget(ctx)
+		r.ownerGone(ctx, m.edgeID)
+	}
+	v, _ := r.table.views.Get(m.edgeID)
+	ctx.Send(m.pid, &released{view: v})
+}
+
+// ownerGone decides at once the claims that waited for this owner's answer.
+func (r *registry) ownerGone(ctx actor.Context, edgeID string) {
+	for n, m := range r.probes {
+		if m.hello.EdgeId == edgeID {
+			r.ownerSilent(ctx, n)
+		}
+	}
+}
+
+// passOn gives events and operations what the owner of an id said. What an older connection says is dropped here, whatever it
+// is; an answer that is dropped leaves its command lost.
+func (r *registry) passOn(ctx actor.Context, m *said) {
+	if !r.table.owns(m.edgeID, m.token) {
+		if m.answer != nil && !m.answer.late {
+			ctx.Send(r.sys.operations, &commandsLost{token: m.token, ids: []string{m.answer.operationID}})
+		}
+		m.credit.giveBack()
+		return
+	}
+	if m.event != nil {
+		ctx.Send(r.sys.events, &publish{event: m.event, credit: m.credit})
+		return
+	}
+	ctx.Send(r.sys.operations, m)
+}
+
+func (r *registry) forwardStatus(ctx actor.Context, m *statusAsk) {
+	v, _ := r.table.views.Get(m.edgeID)
+	switch {
+	case r.draining:
+		m.to.deliver(StatusReply{View: v, Fault: faultShuttingDown})
+	case v == nil:
+		m.to.deliver(StatusReply{Fault: faultEdgeNotFound})
+	case !v.Connected:
+		m.to.deliver(StatusReply{View: v, Fault: faultDisconnected})
+	default:
+		ctx.Forward(v.pid)
+	}
+}
+
+func (r *registry) forwardCommand(ctx actor.Context, m *dispatch) {
+	v, _ := r.table.views.Get(m.edgeID)
+	switch {
+	case r.draining:
+		ctx.Send(r.sys.operations, &commandRefused{m.operationID, faultShuttingDown})
+	case v == nil:
+		ctx.Send(r.sys.operations, &commandRefused{m.operationID, faultEdgeNotFound})
+	case !v.Connected:
+		ctx.Send(r.sys.operations, &commandRefused{m.operationID, faultDisconnected})
+	default:
+		ctx.Forward(v.pid)
+	}
+}
+
+func (r *registry) publish(ctx actor.Context, e *Event) {
+	ctx.Send(r.sys.events, &publish{event: e})
+}
+
+// sweep looks for silent Edges in a copy of the views, beside the registry; the Edge's own actor looks again.
+func (r *registry) sweep(ctx actor.Context) {
+	r.forget(ctx)
+	views, now, root := r.table.views.Copy(), r.sys.clock.mono(), r.sys.root()
+	go func() {
+		views.Scan(func(_ string, v *View) bool {
+			if v.Connected && v.Pulse.silentFor(now) {
+				root.Send(v.pid, &silent{})
+			}
+			return true
+		})
+	}()
+	r.scheduleSweep(ctx)
+}
+
+func (r *registry) scheduleSweep(ctx actor.Context) {
+	every := min(max(r.table.opts.HeartbeatInterval/8, 20*time.Millisecond), 2*time.Second)
+	r.sweeping = r.sys.after(every, ctx.Self(), &sweepDue{})
+}
+
+func (r *registry) forget(ctx actor.Context) {
+	for _, id := range r.table.expire(time.Now()) {
+		ctx.Send(r.sys.events, &edgeForgotten{edgeID: id})
+		ctx.Send(r.sys.operations, &edgeForgotten{edgeID: id})
+	}
+}
+
+// drain says GoAway to every connection, with reconnects spread evenly over what a fleet of this size needs.
+func (r *registry) drain(ctx actor.Context, m *drain) {
+	r.draining = true
+	children := ctx.Children()
+	window := max(time.Second, time.Duration(len(children))*time.Millisecond)
+	for i, pid := range children {
+		ctx.Send(pid, &goAway{reconnectAfter: window * time.Duration(i+1) / time.Duration(len(children))})
+	}
+	close(m.done)
+}
+
+func connectedSentence(v *View) string {
+	if v.Version == "" {
+		return ""
+	}
+	return "version " + v.Version
+}

@@ -1,0 +1,165 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
+
+	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
+)
+
+// System is the tree of actors, and what fronts speak to:
+//
+//	root
+//	 ├─ registry ── edge, one per connection
+//	 ├─ operations
+//	 ├─ events
+//	 └─ fronts (SpawnFront)
+type System struct {
+	opts     Options
+	log      zerolog.Logger
+	actors   *actor.ActorSystem
+	clock    clock
+	counters *counters
+	keyring  atomic.Pointer[Keyring]
+
+	heartbeat atomic.Int64  // the interval for the fleet as it is, in nanoseconds
+	hellos    chan struct{} // a place for each connection that has said nothing yet
+
+	registry, operations, events *actor.PID
+	edgeProps                    *actor.Props
+}
+
+// Options are what the actors need to know.
+type Options struct {
+	ServerID      string
+	Version       string
+	HelloTimeout  time.Duration
+	MaxFrameBytes int
+	MaxInFlight   int // requests unanswered at one Edge; over it the next caller is told busy
+	Link          wire.LinkOptions
+	Table         TableOptions
+	History       HistoryOptions
+	Audit         AuditOptions
+	Keyring       *Keyring
+	Log           zerolog.Logger
+}
+
+// maxHellos is how many connections may have said nothing yet. When all places are taken no further connection is accepted
+// until one says hello or its time is up; those who dial wait in the kernel's queue.
+const maxHellos = 4096
+
+// NewSystem starts the actors.
+func NewSystem(opts Options) *System {
+	s := &System{opts: opts, log: opts.Log, clock: newClock(), counters: newCounters(), hellos: make(chan struct{}, maxHellos)}
+	s.keyring.Store(opts.Keyring)
+	s.heartbeat.Store(int64(opts.Table.HeartbeatInterval))
+	s.actors = newActorSystem(opts.Log, s)
+	s.edgeProps = propsOf(func() actor.Actor { return &edge{sys: s} }, stop)
+	// Events and operations first: the registry speaks to them from its first message on.
+	s.events = s.actors.Root.Spawn(propsOf(func() actor.Actor { return newEvents(s) }, resume))
+	s.operations = s.actors.Root.Spawn(propsOf(func() actor.Actor { return newOperations(s) }, resume))
+	s.registry = s.actors.Root.Spawn(propsOf(func() actor.Actor { return newRegistry(s) }, stop))
+	return s
+}
+
+// Keys gives the tokens that are good now.
+func (s *System) Keys() *Keyring { return s.keyring.Load() }
+
+// SetKeys replaces them; connections that were admitted stay.
+func (s *System) SetKeys(k *Keyring) { s.keyring.Store(k) }
+
+// HeartbeatInterval is the interval for the fleet as it is.
+func (s *System) HeartbeatInterval() time.Duration { return time.Duration(s.heartbeat.Load()) }
+
+// ServeEdges accepts Edges until the listener is closed, and then gives nil.
+func (s *System) ServeEdges(l net.Listener) error {
+	for wait := time.Duration(0); ; {
+		s.hellos <- struct{}{}
+		conn, err := l.Accept()
+		switch {
+		case err == nil:
+			wait = 0
+			s.root().Send(s.registry, &accepted{conn: conn})
+			continue
+		case errors.Is(err, net.ErrClosed):
+			s.arrived()
+			return nil
+		}
+		// No descriptors left, or a peer that is gone already: what passes passes sooner when it isn't hurried.
+		s.arrived()
+		wait = min(max(2*wait, 5*time.Millisecond), time.Second)
+		s.log.Warn().Dur("retry_in", wait).Str("error", err.Error()).Msg("accepting an Edge failed")
+		time.Sleep(wait)
+	}
+}
+
+// arrived gives back a place among the connections that have said nothing yet.
+func (s *System) arrived() { <-s.hellos }
+
+// Drain turns away what is new, says GoAway to every Edge, and waits until no command is unanswered and no Edge is connected,
+// or until the context ends. What is then still unanswered becomes unknown.
+func (s *System) Drain(ctx context.Context) {
+	done := make(chan struct{})
+	s.root().Send(s.registry, &drain{done: done})
+	<-done
+	for s.busy(ctx) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+			continue
+		}
+		break
+	}
+	settled := make(chan struct{})
+	s.root().Send(s.operations, &settleAll{done: settled})
+	<-settled
+}
+
+func (s *System) busy(ctx context.Context) bool {
+	underWay := make(chan int, 2)
+	s.root().Send(s.operations, &underWayAsk{to: underWay})
+	s.root().Send(s.registry, &connectionsAsk{to: underWay})
+	for range 2 {
+		select {
+		case n := <-underWay:
+			if n > 0 {
+				return true
+			}
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return false
+}
+
+// Stop ends the actors: the registry with its connections, then operations, then events. Fronts are stopped before.
+func (s *System) Stop() {
+	for _, pid := range []*actor.PID{s.registry, s.operations, s.events} {
+		_ = s.root().PoisonFuture(pid).Wait() // its own timeout bounds it
+	}
+	s.actors.Shutdown()
+}
+
+func (s *System) root() *actor.RootContext { return s.actors.Root }
+
+// after sends a message when some time has passed.
+func (s *System) after(d time.Duration, to *actor.PID, message any) *time.Timer {
+	return time.AfterFunc(d, func() { s.root().Send(to, message) })
+}
+
+// turnAway is when an Edge for whom there is no room, or no time, may try again.
+func (s *System) turnAway() time.Duration {
+	return 5*time.Second + time.Duration(s.clock.mono()%int64(5*time.Second)) // spread, so that they don't come back together
+}
+
+// logEdgeError keeps what an Edge said for the log alone: it may hold anything.
+func (s *System) logEdgeError(edgeID string, e *iopv1.Error) {
+	s.log.Warn().Str("edge_id", edgeID).Str("code", errorCodeName(e.Code)).Str("message", clip(e.Message, maxMessageBytes)).Msg("an Edge answered with an error")
+}
