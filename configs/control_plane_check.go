@@ -31,26 +31,15 @@ func (c *ControlPlane) checkListeners(r *report) {
 }
 
 func (c *ControlPlane) checkTokens(r *report) {
-	entries := map[EdgeToken]int{}
+	entries, names, tokens := map[string]string{}, map[string]string{}, map[string]string{}
 	for i, e := range c.Auth.Edges {
-		if first, ok := entries[e]; ok && e.EdgeID != "" && e.TokenSHA256 != "" {
-			r.on(fmt.Sprintf("auth.edges[%d].edge_id", i), "repeats auth.edges[%d], with the same token; expected each entry once", first)
-			continue
+		if e.EdgeID != "" && e.TokenSHA256 != "" {
+			r.once(entries, e.EdgeID+" "+e.TokenSHA256, fmt.Sprintf("auth.edges[%d]", i))
 		}
-		entries[e] = i
 	}
-	names, tokens := map[string]int{}, map[string]int{}
 	for i, o := range c.Auth.Operators {
-		if first, ok := names[o.Name]; ok && o.Name != "" {
-			r.on(fmt.Sprintf("auth.operators[%d].name", i), "%s is also the name of auth.operators[%d]; expected each name once", quote(o.Name), first)
-		} else {
-			names[o.Name] = i
-		}
-		if first, ok := tokens[o.TokenSHA256]; ok && o.TokenSHA256 != "" {
-			r.on(fmt.Sprintf("auth.operators[%d].token_sha256", i), "is also the token of auth.operators[%d]; expected a token of its own", first)
-		} else {
-			tokens[o.TokenSHA256] = i
-		}
+		r.once(names, o.Name, fmt.Sprintf("auth.operators[%d].name", i))
+		r.once(tokens, o.TokenSHA256, fmt.Sprintf("auth.operators[%d].token_sha256", i))
 	}
 }
 

@@ -171,23 +171,15 @@ func (e *Edge) checkTLS(r *report) {
 }
 
 func (e *Edge) checkIDs(r *report) {
-	nodes := map[string]int{}
+	nodes := map[string]string{}
 	for i, n := range e.Nodes {
-		checkID(r, nodes, n.ID, "nodes", i)
-		providers := map[string]int{}
+		node := fmt.Sprintf("nodes[%d]", i)
+		r.once(nodes, n.ID, node+".id")
+		providers := map[string]string{}
 		for j, p := range n.Providers {
-			checkID(r, providers, p.ID, fmt.Sprintf("nodes[%d].providers", i), j)
+			r.once(providers, p.ID, fmt.Sprintf("%s.providers[%d].id", node, j))
 		}
 	}
-}
-
-// checkID reports an id that an earlier item of the list has. An empty one has a problem already.
-func checkID(r *report, first map[string]int, id, list string, i int) {
-	if earlier, ok := first[id]; ok && id != "" {
-		r.on(fmt.Sprintf("%s[%d].id", list, i), "%s is also the id of %s[%d]; expected each id once", quote(id), list, earlier)
-		return
-	}
-	first[id] = i
 }
 
 // Warnings are the facts about a configuration that somebody should know of, a sentence each.

@@ -119,8 +119,8 @@ nodes:
       - {id: p, type: vllm, base_url: "http://h"}
   - id: n
 `, []string{
-			`e.yaml:7: nodes[0].providers[1].id: "p" is also the id of nodes[0].providers[0]; expected each id once`,
-			`e.yaml:8: nodes[1].id: "n" is also the id of nodes[0]; expected each id once`}},
+			"e.yaml:7: nodes[0].providers[1].id: is the same as nodes[0].providers[0].id; expected another",
+			"e.yaml:8: nodes[1].id: is the same as nodes[0].id; expected another"}},
 		"a bad provider": {`
 edge: {id: a}
 nodes:

@@ -85,6 +85,19 @@ func (r *report) on(key, format string, args ...any) {
 	r.at(p, key, format, args...)
 }
 
+// once reports a value that an earlier key, noted in first, has too. The empty value isn't one: that it
+// is missing is told already.
+func (r *report) once(first map[string]string, value, key string) {
+	if value == "" {
+		return
+	}
+	if earlier, ok := first[value]; ok {
+		r.on(key, "is the same as %s; expected another", earlier)
+		return
+	}
+	first[value] = key
+}
+
 // err is nil, or all problems in the order in which a reader of the file meets them.
 func (r *report) err() error {
 	if len(r.problems) == 0 {

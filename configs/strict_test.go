@@ -108,10 +108,10 @@ func TestControlPlaneProblems(t *testing.T) {
 		"a bad role": {"auth:\n  operators:\n  - {name: a, role: root, token_sha256: " + hashA + "}\n" + loopback, []string{
 			`c.yaml:3: auth.operators[0].role: "root" is unknown; expected one of viewer, operator`}},
 		"two operators of one name and token": {"auth:\n  operators:\n  - {name: a, role: viewer, token_sha256: " + hashA + "}\n  - {name: a, role: viewer, token_sha256: " + strings.ToUpper(hashA) + "}\n" + loopback, []string{
-			`c.yaml:4: auth.operators[1].name: "a" is also the name of auth.operators[0]; expected each name once`,
-			"c.yaml:4: auth.operators[1].token_sha256: is also the token of auth.operators[0]; expected a token of its own"}},
+			"c.yaml:4: auth.operators[1].name: is the same as auth.operators[0].name; expected another",
+			"c.yaml:4: auth.operators[1].token_sha256: is the same as auth.operators[0].token_sha256; expected another"}},
 		"an edge entry twice": {"auth:\n  edges:\n  - {edge_id: a, token_sha256: " + hashA + "}\n  - {edge_id: a, token_sha256: " + hashA + "}\n" + loopback, []string{
-			"c.yaml:4: auth.edges[1].edge_id: repeats auth.edges[0], with the same token; expected each entry once"}},
+			"c.yaml:4: auth.edges[1]: is the same as auth.edges[0]; expected another"}},
 		"a URL that isn't one is not shown": {"database:\n  url: hunter2\n" + loopback, []string{
 			"c.yaml:2: database.url: the value is not a URL; expected scheme://host and so on"}},
 		"an alias": {"log: &l {level: info}\nevents: *l\n" + loopback, []string{
