@@ -2,8 +2,6 @@ package actors
 
 import (
 	"context"
-	"errors"
-	"net"
 	"sync/atomic"
 	"time"
 
@@ -77,28 +75,6 @@ func (s *System) SetKeys(k *Keyring) { s.keyring.Store(k) }
 
 // HeartbeatInterval is the interval for the fleet as it is.
 func (s *System) HeartbeatInterval() time.Duration { return time.Duration(s.heartbeat.Load()) }
-
-// ServeEdges accepts Edges until the listener is closed, and then gives nil.
-func (s *System) ServeEdges(l net.Listener) error {
-	for wait := time.Duration(0); ; {
-		s.hellos <- struct{}{}
-		conn, err := l.Accept()
-		switch {
-		case err == nil:
-			wait = 0
-			s.root().Send(s.registry, &accepted{conn: conn})
-			continue
-		case errors.Is(err, net.ErrClosed):
-			s.arrived()
-			return nil
-		}
-		// No descriptors left, or a peer that is gone already: what passes passes sooner when it isn't hurried.
-		s.arrived()
-		wait = min(max(2*wait, 5*time.Millisecond), time.Second)
-		s.log.Warn().Dur("retry_in", wait).Str("error", err.Error()).Msg("accepting an Edge failed")
-		time.Sleep(wait)
-	}
-}
 
 // arrived gives back a place among the connections that have said nothing yet.
 func (s *System) arrived() { <-s.hellos }

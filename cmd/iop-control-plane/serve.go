@@ -3,13 +3,64 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"iop/configs"
 )
 
+// errSecondSignal ends the process at once: whoever signals twice doesn't want to wait.
+var errSecondSignal = errors.New("a second signal; not waiting any longer")
+
 // serve runs the daemon until ctx or a signal ends it. reload reads the configuration again, on SIGHUP.
 func serve(ctx context.Context, cfg *configs.ControlPlane, addressesFile string,
 	reload func() (*configs.ControlPlane, error), stderr io.Writer) error {
-	return errors.New("serving is not wired yet")
+	d, err := newDaemon(cfg, stderr)
+	if err != nil {
+		return err
+	}
+	if err := d.start(addressesFile); err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	for {
+		select {
+		case s := <-signals:
+			if s == syscall.SIGHUP {
+				d.reload(reload)
+				continue
+			}
+			d.log.Info().Str("signal", s.String()).Msg("stopping")
+			return stopUnless(d, signals)
+		case <-ctx.Done():
+			return stopUnless(d, signals)
+		case err := <-d.failed:
+			_ = stopUnless(d, signals)
+			return fmt.Errorf("a front failed: %w", err)
+		}
+	}
+}
+
+// stopUnless stops the daemon in good order, unless another signal comes first.
+func stopUnless(d *daemon, signals <-chan os.Signal) error {
+	done := make(chan struct{})
+	go func() {
+		d.stop()
+		close(done)
+	}()
+	for {
+		select {
+		case <-done:
+			return nil
+		case s := <-signals:
+			if s != syscall.SIGHUP {
+				return errSecondSignal
+			}
+		}
+	}
 }
