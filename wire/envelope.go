@@ -36,12 +36,12 @@ func Decode(frame []byte) (*iopv1.Envelope, error) {
 func AppendFrame(b []byte, e *iopv1.Envelope) ([]byte, error) {
 	at := len(b)
 	b = append(b, 0, 0, 0, 0)
-	b, err := proto.MarshalOptions{}.MarshalAppend(b, e)
+	whole, err := proto.MarshalOptions{}.MarshalAppend(b, e)
 	if err != nil {
 		return b[:at], err
 	}
-	binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at-HeaderBytes))
-	return b, nil
+	binary.BigEndian.PutUint32(whole[at:], uint32(len(whole)-at-HeaderBytes))
+	return whole, nil
 }
 
 // Size is the payload length that an envelope will have as a frame.
@@ -66,7 +66,8 @@ func AppendPong(b []byte, replyTo uint64, sentAt *timestamppb.Timestamp, now tim
 		b = protowire.AppendTag(b, envelopeReplyTo, protowire.VarintType)
 		b = protowire.AppendVarint(b, replyTo)
 	}
-	// A Pong is three messages of at most 18 bytes: its length always fits one byte, filled in at the end.
+	// A Pong is three messages of at most 22 bytes, whatever a peer's clock says: lengths that fit one byte,
+	// filled in at the end.
 	b = protowire.AppendTag(b, envelopePong, protowire.BytesType)
 	b = append(b, 0)
 	body := len(b)

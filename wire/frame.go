@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 )
 
@@ -42,16 +43,18 @@ func (r *FrameReader) SetMax(max int) { r.max = max }
 func (r *FrameReader) Buffered() []byte { return r.small[r.start:r.end] }
 
 // Next gives the payload of the next frame, valid until the next call. io.EOF means an end between
-// frames, io.ErrUnexpectedEOF one inside a frame, ErrFrameLength a length that is refused.
+// frames, io.ErrUnexpectedEOF one inside a frame, ErrFrameLength a length that is refused. After an error of the
+// source, a deadline too, there is no next frame: where the stream stands is lost.
 func (r *FrameReader) Next() ([]byte, error) {
 	r.giveBack()
 	if err := r.fill(HeaderBytes); err != nil {
 		return nil, err
 	}
-	n := int(binary.BigEndian.Uint32(r.small[r.start:]))
-	if n == 0 || n > r.max {
-		return nil, fmt.Errorf("%w: %d of at most %d bytes", ErrFrameLength, n, r.max)
+	length := binary.BigEndian.Uint32(r.small[r.start:])
+	if length == 0 || int64(length) > int64(r.max) {
+		return nil, fmt.Errorf("%w: %d of at most %d bytes", ErrFrameLength, length, r.max)
 	}
+	n := int(length)
 	r.start += HeaderBytes
 	if n > len(r.small) {
 		return r.nextLarge(n)
@@ -82,23 +85,23 @@ func (r *FrameReader) fill(n int) error {
 	return err
 }
 
-// nextLarge grows its buffer as the bytes come, so that a length alone can't claim memory.
+// nextLarge borrows a buffer once its own is full, and grows it as the bytes come: a length alone claims no memory.
 func (r *FrameReader) nextLarge(n int) ([]byte, error) {
-	const step = 64 << 10
+	if err := r.fill(len(r.small)); err != nil {
+		return nil, noEOF(err)
+	}
 	r.large = buffers.Get().(*[]byte)
-	b := (*r.large)[:0]
-	b = append(b, r.small[r.start:r.end]...)
+	b := append((*r.large)[:0], r.small[:]...)
 	r.start, r.end = 0, 0
 	for len(b) < n {
 		have := len(b)
-		want := min(n-have, max(step, have))
-		b = grow(b, want)
+		b = slices.Grow(b, min(n-have, have))
+		b = b[:min(n, cap(b))]
+		*r.large = b
 		if _, err := io.ReadFull(r.src, b[have:]); err != nil {
-			*r.large = b
 			return nil, noEOF(err)
 		}
 	}
-	*r.large = b
 	return b, nil
 }
 
@@ -115,15 +118,6 @@ func noEOF(err error) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
-}
-
-func grow(b []byte, n int) []byte {
-	if len(b)+n <= cap(b) {
-		return b[:len(b)+n]
-	}
-	bigger := make([]byte, len(b)+n, max(2*cap(b), len(b)+n))
-	copy(bigger, b)
-	return bigger
 }
 
 // buffers lends frame buffers to readers and writers.

@@ -1,7 +1,9 @@
 package wire
 
-// outbox is the queue of a link's frames that wait to be written. It is bounded in frames and bytes, and push
-// says Full beyond that. The zero value with limits set is ready; its owner guards it.
+import "slices"
+
+// outbox is the queue of a link's frames that wait to be written, bounded in frames and bytes. The zero value
+// with limits set is ready; its owner guards it.
 type outbox struct {
 	maxFrames, maxBytes int
 	waiting             []outFrame
@@ -13,16 +15,19 @@ type outFrame struct {
 	tag     uint64
 }
 
-func (o *outbox) push(f outFrame) SendResult {
-	if len(o.waiting) > 0 && (len(o.waiting) >= o.maxFrames || o.bytes+len(f.payload) > o.maxBytes) {
-		return Full
-	}
-	o.waiting = append(o.waiting, f)
-	o.bytes += len(f.payload)
-	return Queued
+// fits tells whether a frame of this many bytes has room. Any frame fits an empty queue.
+func (o *outbox) fits(bytes int) bool {
+	return len(o.waiting) == 0 || len(o.waiting) < o.maxFrames && o.bytes+bytes <= o.maxBytes
 }
 
-// take removes frames from the front until they are atLeast bytes together, or all.
+// push takes a frame whatever waits: its owner asks fits first, except for a link's one last word.
+func (o *outbox) push(f outFrame) {
+	o.waiting = append(o.waiting, f)
+	o.bytes += len(f.payload)
+}
+
+// take removes frames from the front until they are atLeast bytes together, or all. They share an array
+// with those that go on waiting, so whoever took them clears them when they are written.
 func (o *outbox) take(atLeast int) []outFrame {
 	n, sum := 0, 0
 	for n < len(o.waiting) && sum < atLeast {
@@ -38,18 +43,18 @@ func (o *outbox) take(atLeast int) []outFrame {
 	return batch
 }
 
-// withdraw removes the frame with this tag; false when it isn't waiting.
+// withdraw removes the frame with this tag; false when it isn't waiting. Untagged frames can't be named.
 func (o *outbox) withdraw(tag uint64) bool {
-	for i, f := range o.waiting {
-		if f.tag == tag {
-			// A new slice: the old array may still be read by the writer, as an earlier batch.
-			rest := make([]outFrame, 0, len(o.waiting)-1)
-			o.waiting = append(append(rest, o.waiting[:i]...), o.waiting[i+1:]...)
-			o.bytes -= len(f.payload)
-			return true
-		}
+	if tag == 0 {
+		return false
 	}
-	return false
+	i := slices.IndexFunc(o.waiting, func(f outFrame) bool { return f.tag == tag })
+	if i < 0 {
+		return false
+	}
+	o.bytes -= len(o.waiting[i].payload)
+	o.waiting = slices.Delete(o.waiting, i, i+1)
+	return true
 }
 
 func (o *outbox) drop() { o.waiting, o.bytes = nil, 0 }

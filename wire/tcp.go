@@ -1,37 +1,37 @@
 package wire
 
 import (
-	"errors"
+	"crypto/tls"
 	"net"
-	"os"
 	"sync"
 	"time"
 
 	iopv1 "iop/proto/iop/v1"
 )
 
-// batchBytes is how much the writer takes from the queue at once: enough to make one system call of many small
-// frames, little enough that a frame behind a large one is still waiting and can be withdrawn.
-const batchBytes = 64 << 10
-
 // TCPLink is a Link over TCP, over TLS, or over any net.Conn. On plain TCP an envelope is written by the caller in
 // one system call that doesn't block; only what the kernel has no room for waits, and a goroutine writes
 // it while there is something to write. TLS and pipes always use that goroutine.
+//
+// The connection's reader is the caller's. It sets its deadlines through ReadBy and ends with Drain, which is
+// what closes the connection.
 type TCPLink struct {
 	conn   net.Conn
 	events LinkEvents
 	opts   *LinkOptions
 	done   chan struct{}
 	try    *tryWriter // nil where a write can't be tried without blocking
+	onCut  func()     // nil, or told whenever the connection is closed
 
 	mu       sync.Mutex
 	outbox   outbox
-	writing  bool // the writer goroutine runs
+	writing  bool // the writer goroutine runs; while it does, it alone writes
 	ended    bool // takes nothing more
 	finishBy time.Time
+	written  chan struct{} // made by Finish; closed when nothing more will be written
 }
 
-// NewTCPLink makes a link of a connection whose reader is the caller's. The reader closes the connection when it ends.
+// NewTCPLink makes a link of a connection. events may be called until the link is done and its writer has ended.
 func NewTCPLink(conn net.Conn, opts *LinkOptions, events LinkEvents) *TCPLink {
 	l := &TCPLink{conn: conn, events: events, opts: opts, done: make(chan struct{})}
 	l.outbox.maxFrames, l.outbox.maxBytes = opts.MaxQueueFrames, opts.MaxQueueBytes
@@ -70,29 +70,28 @@ func (l *TCPLink) hand(frame []byte, tag uint64) SendResult {
 		var err error
 		if written, err = l.try.write(frame); err != nil {
 			l.endLocked()
-			_ = l.conn.Close()
-			if written == 0 {
-				return Closed
-			}
-			return Sent
+			l.cut()
+			return Closed
 		}
 		if written == len(frame) {
 			return Sent
 		}
 	}
-	rest := outFrame{payload: append([]byte(nil), frame[written:]...)}
-	if written == 0 {
-		rest.tag = tag
-	}
-	result := l.outbox.push(rest)
-	if result == Queued && !l.writing {
-		l.writing = true
-		go l.writeOut()
-	}
-	if written > 0 {
+	if written > 0 { // nothing waits, so that the rest has a place; and it can't be withdrawn
+		l.queueLocked(frame[written:], 0)
 		return Sent
 	}
-	return result
+	return l.queueLocked(frame, tag)
+}
+
+// queueLocked copies a frame into the queue, if it has room, and sees to it that somebody writes it.
+func (l *TCPLink) queueLocked(frame []byte, tag uint64) SendResult {
+	if !l.outbox.fits(len(frame)) {
+		return Full
+	}
+	l.outbox.push(outFrame{payload: append([]byte(nil), frame...), tag: tag})
+	l.writeLocked()
+	return Queued
 }
 
 // Withdraw implements Link.
@@ -106,20 +105,37 @@ func (l *TCPLink) Withdraw(tag uint64) bool {
 func (l *TCPLink) Finish() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !l.ended {
+		l.finishLocked()
+	}
+}
+
+// finishWith finishes after one last frame, which is taken even where the queue is full.
+func (l *TCPLink) finishWith(last []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.ended {
 		return
 	}
+	l.outbox.push(outFrame{payload: last})
+	l.finishLocked()
+}
+
+func (l *TCPLink) finishLocked() {
 	l.endLocked()
 	l.finishBy = time.Now().Add(l.opts.WriteTimeout)
-	if l.writing {
-		return // the writer sees it through
-	}
-	if l.try != nil {
+	l.written = make(chan struct{})
+	// The owner's read deadline ends here. shutWrite sets the one that counts; this is for a shutWrite that never comes.
+	_ = l.conn.SetReadDeadline(l.finishBy.Add(LingerTime))
+	switch {
+	case l.writing: // the writer sees it through, but a write that stands has no more time than this
+		_ = l.conn.SetWriteDeadline(l.finishBy)
+	case l.try != nil && len(l.outbox.waiting) == 0:
 		l.shutWrite()
-		return
+		close(l.written)
+	default: // TLS says its goodbye in a write that may block
+		l.writeLocked()
 	}
-	l.writing = true
-	go l.writeOut() // TLS says its goodbye in a write that may block
 }
 
 // Abort implements Link.
@@ -128,7 +144,7 @@ func (l *TCPLink) Abort() {
 	l.endLocked()
 	l.outbox.drop()
 	l.mu.Unlock()
-	_ = l.conn.Close()
+	l.cut()
 }
 
 func (l *TCPLink) endLocked() {
@@ -138,81 +154,50 @@ func (l *TCPLink) endLocked() {
 	}
 }
 
-// shutWrite ends the write half and gives the reader LingerTime to discard what still comes.
-func (l *TCPLink) shutWrite() {
-	half, ok := l.conn.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil {
-		_ = l.conn.Close()
-		return
+// cut closes the connection at once: tls.Conn.Close would wait for its goodbye to be written.
+func (l *TCPLink) cut() {
+	_ = rawConn(l.conn).Close()
+	if l.onCut != nil {
+		l.onCut()
 	}
-	_ = l.conn.SetReadDeadline(time.Now().Add(LingerTime))
 }
 
-// writeOut writes batches until nothing waits.
-func (l *TCPLink) writeOut() {
+// ReadBy sets the deadline of the reader's next reads; the zero time is none. A link that is done keeps its own.
+func (l *TCPLink) ReadBy(t time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended {
+		_ = l.conn.SetReadDeadline(t)
+	}
+}
+
+// Drain is the reader's last act, whatever made it stop. After a Finish it discards what still comes until the peer
+// ends, or until LingerTime after the last byte was written; else it aborts. Then the connection is closed.
+func (l *TCPLink) Drain() {
+	l.mu.Lock()
+	written := l.written
+	l.mu.Unlock()
+	if written != nil {
+		l.discard()
+		<-written // the peer may have ended before it was told all; the writer is bounded by finishBy
+	}
+	l.Abort()
+}
+
+func (l *TCPLink) discard() {
+	b := buffers.Get().(*[]byte)
+	defer putBuffer(b)
 	for {
-		l.mu.Lock()
-		batch, by := l.outbox.take(batchBytes), l.finishBy
-		if len(batch) == 0 {
-			l.writing = false
-			_ = l.conn.SetWriteDeadline(time.Time{})
-			finish := l.ended
-			l.mu.Unlock()
-			if finish {
-				l.shutWrite()
-			}
-			return
-		}
-		l.mu.Unlock()
-		if err := l.writeBatch(batch, by); err != nil {
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				l.events.WriteStalled()
-			}
-			l.Abort() // writing stays set: nothing writes here again
+		if _, err := l.conn.Read((*b)[:cap(*b)]); err != nil {
 			return
 		}
 	}
 }
 
-func (l *TCPLink) writeBatch(batch []outFrame, by time.Time) error {
-	var all []byte
-	for _, f := range batch {
-		if f.tag != 0 {
-			l.events.FrameBegun(f.tag)
-		}
-		if len(batch) == 1 {
-			return l.writeAll(f.payload, by)
-		}
-		all = append(all, f.payload...)
+// rawConn is the connection below TLS.
+func rawConn(c net.Conn) net.Conn {
+	if t, ok := c.(*tls.Conn); ok {
+		return t.NetConn()
 	}
-	return l.writeAll(all, by)
-}
-
-// writeAll writes under a deadline that each progress renews: a slow reader is not a stalled one.
-func (l *TCPLink) writeAll(b []byte, by time.Time) error {
-	for len(b) > 0 {
-		deadline := time.Now().Add(l.opts.WriteTimeout)
-		if !by.IsZero() && by.Before(deadline) {
-			deadline = by
-		}
-		_ = l.conn.SetWriteDeadline(deadline)
-		part := b
-		if l.try == nil && len(part) > 16<<10 {
-			part = part[:16<<10] // after a timeout TLS can't go on, so its progress is made of whole records
-		}
-		n, err := l.conn.Write(part)
-		b = b[n:]
-		timedOut := errors.Is(err, os.ErrDeadlineExceeded)
-		if err != nil && !(timedOut && n > 0 && l.try != nil && time.Now().Before(orFar(by))) {
-			return err
-		}
-	}
-	return nil
-}
-
-func orFar(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Now().Add(time.Hour)
-	}
-	return t
+	return c
 }

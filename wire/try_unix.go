@@ -3,16 +3,17 @@
 package wire
 
 import (
-	"errors"
 	"net"
 	"syscall"
 )
 
-// tryWriter writes to a socket without ever blocking.
+// tryWriter writes to a socket without Go's loop around it: write never blocks, and wait blocks only until
+// the kernel has taken something, so that progress can be seen. One call at a time.
 type tryWriter struct {
 	raw   syscall.RawConn
 	call  func(fd uintptr) bool // made once: a closure a write would be an allocation a write
 	bytes []byte
+	block bool
 	n     int
 	err   error
 }
@@ -23,27 +24,38 @@ func newTryWriter(c *net.TCPConn) *tryWriter {
 		return nil
 	}
 	w := &tryWriter{raw: raw}
-	w.call = func(fd uintptr) bool {
-		w.n, w.err = syscall.Write(int(fd), w.bytes)
-		return true // done, whatever came of it: never wait for the socket
-	}
+	w.call = w.once
 	return w
+}
+
+// once is one system call; false makes RawConn wait for room in the socket, or for its write deadline.
+func (w *tryWriter) once(fd uintptr) bool {
+	for {
+		w.n, w.err = syscall.Write(int(fd), w.bytes)
+		if w.err != syscall.EINTR {
+			return !w.block || w.err != syscall.EAGAIN
+		}
+	}
 }
 
 // write gives how much the kernel took; 0 and no error when it has no room now.
 func (w *tryWriter) write(b []byte) (int, error) {
-	w.bytes, w.n, w.err = b, 0, nil
+	n, err := w.do(b, false)
+	if err == syscall.EAGAIN {
+		return 0, nil
+	}
+	return n, err
+}
+
+// wait gives how much the kernel took, at least a byte unless there is an error.
+func (w *tryWriter) wait(b []byte) (int, error) { return w.do(b, true) }
+
+func (w *tryWriter) do(b []byte, block bool) (int, error) {
+	w.bytes, w.block, w.n, w.err = b, block, 0, nil
 	err := w.raw.Write(w.call)
 	w.bytes = nil
-	if err != nil {
-		return 0, err
+	if err == nil {
+		err = w.err
 	}
-	switch {
-	case w.err == nil:
-		return w.n, nil
-	case errors.Is(w.err, syscall.EAGAIN), errors.Is(w.err, syscall.EINTR):
-		return 0, nil
-	default:
-		return 0, w.err
-	}
+	return max(w.n, 0), err
 }

@@ -1,0 +1,151 @@
+package wire
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// TLSFiles are the PEM files of a server.
+type TLSFiles struct {
+	Cert, Key string
+	// EdgeCA has the authorities that sign the Edges' certificates; empty when Edges need none.
+	EdgeCA string
+}
+
+// ServerTLS is what the listeners share of TLS, 1.2 at least. It is reloaded while they serve: connections that are
+// there keep what they have, and the next handshake uses the new files.
+type ServerTLS struct {
+	inForce atomic.Pointer[tlsMaterial]
+
+	mu      sync.Mutex // one load at a time
+	files   TLSFiles
+	tried   tlsBytes          // what the last load read, whether or not it was good
+	watcher *fsnotify.Watcher // nil before Watch
+}
+
+// tlsMaterial is what a handshake uses.
+type tlsMaterial struct {
+	cert tls.Certificate
+	edge *tls.Config
+}
+
+// NewServerTLS reads the files. Its errors name them; they are for the log, not for a wire.
+func NewServerTLS(files TLSFiles) (*ServerTLS, error) {
+	t := &ServerTLS{}
+	if err := t.Reload(files); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Reload reads the files, which may be others than before. When they are no good, those in force stay so.
+func (t *ServerTLS) Reload(files TLSFiles) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.files = files
+	t.followLocked()
+	_, err := t.loadLocked(true)
+	return err
+}
+
+// reloadChanged is Reload of the same files, if they hold anything new since the last time.
+func (t *ServerTLS) reloadChanged() (changed bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.followLocked()
+	return t.loadLocked(false)
+}
+
+func (t *ServerTLS) loadLocked(always bool) (changed bool, err error) {
+	b, err := readTLSFiles(t.files)
+	changed = b != t.tried
+	t.tried = b
+	if err != nil || !always && !changed {
+		return changed, err
+	}
+	m, err := newTLSMaterial(t.files, b)
+	if err == nil {
+		t.inForce.Store(m)
+	}
+	return changed, err
+}
+
+// Config is for HTTP and the Client wire: HTTP/1.1, a certificate, nobody asked for theirs.
+func (t *ServerTLS) Config() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return &t.inForce.Load().cert, nil
+		},
+	}
+}
+
+// EdgeConfig is for the Edge wire. With EdgeCA an Edge must show a certificate that one of these authorities signed.
+func (t *ServerTLS) EdgeConfig() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return t.inForce.Load().edge, nil
+		},
+	}
+}
+
+// PeerDNSNames are the names that the peer's certificate speaks for; nil without TLS, without a certificate, and
+// before the handshake.
+func PeerDNSNames(c net.Conn) []string {
+	t, ok := c.(*tls.Conn)
+	if !ok {
+		return nil
+	}
+	certs := t.ConnectionState().PeerCertificates
+	if len(certs) == 0 {
+		return nil
+	}
+	return certs[0].DNSNames
+}
+
+// tlsBytes are the contents of TLSFiles.
+type tlsBytes struct{ cert, key, edgeCA string }
+
+func readTLSFiles(files TLSFiles) (b tlsBytes, err error) {
+	for _, f := range []struct {
+		path string
+		into *string
+	}{{files.Cert, &b.cert}, {files.Key, &b.key}, {files.EdgeCA, &b.edgeCA}} {
+		if f.path == "" {
+			continue
+		}
+		content, err := os.ReadFile(f.path)
+		if err != nil {
+			return b, err
+		}
+		*f.into = string(content)
+	}
+	return b, nil
+}
+
+func newTLSMaterial(files TLSFiles, b tlsBytes) (*tlsMaterial, error) {
+	cert, err := tls.X509KeyPair([]byte(b.cert), []byte(b.key))
+	if err != nil {
+		return nil, fmt.Errorf("%s and %s: %w", files.Cert, files.Key, err)
+	}
+	edge := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{cert}}
+	if files.EdgeCA != "" {
+		edge.ClientAuth = tls.RequireAndVerifyClientCert
+		edge.ClientCAs = x509.NewCertPool()
+		if !edge.ClientCAs.AppendCertsFromPEM([]byte(b.edgeCA)) {
+			return nil, fmt.Errorf("%s: no certificate that can be read", files.EdgeCA)
+		}
+		// A ticket would let an Edge back in that an authority which is gone now has vouched for.
+		edge.SessionTicketsDisabled = true
+	}
+	return &tlsMaterial{cert: cert, edge: edge}, nil
+}

@@ -1,0 +1,279 @@
+package wire
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	iopv1 "iop/proto/iop/v1"
+)
+
+// Codes of the close frame.
+const (
+	CloseNormal      = 1000
+	CloseGoingAway   = 1001
+	CloseProtocol    = 1002
+	CloseUnsupported = 1003
+	CloseAbnormal    = 1006 // never sent: the peer was gone without a close frame
+	ClosePolicy      = 1008
+	CloseTooBig      = 1009
+
+	closeNoStatus = 1005 // never sent either: the peer's close frame had no code
+)
+
+// RefusedMessage is what Next says of a message that the Client wire doesn't take.
+type RefusedMessage struct {
+	CloseCode int // what to end the connection with
+	reason    string
+}
+
+func (r *RefusedMessage) Error() string { return r.reason }
+
+var (
+	ErrTextMessage    = &RefusedMessage{CloseUnsupported, "a text message where only binary ones are taken"}
+	ErrMessageTooLong = &RefusedMessage{CloseTooBig, "a message over the limit"}
+	ErrWebSocketRules = &RefusedMessage{CloseProtocol, "a frame against the rules of WebSocket"}
+)
+
+// PeerClosed is what Next says when the peer ended the connection; with CloseAbnormal it didn't say so.
+type PeerClosed struct{ Code int }
+
+func (p *PeerClosed) Error() string { return "closed by the peer with code " + strconv.Itoa(p.Code) }
+
+// WebSocketConn is a connection of the Client wire: one binary message is one Envelope. As a Link it is a TCPLink with
+// other frames. One goroutine reads; it sets its deadlines through ReadBy, and ends with Drain.
+//
+// gorilla/websocket shakes hands and reads. It doesn't write: its writer waits for the socket and can't go on
+// after a timeout, and a Link does neither.
+type WebSocketConn struct {
+	link    *TCPLink
+	masks   bool // the dialling side does
+	onAlive func()
+
+	// The reader's.
+	ws     *websocket.Conn
+	socket *mutedConn
+	max    int
+	large  *[]byte
+	small  [512]byte
+}
+
+// readBufferBytes is gorilla's own read buffer; larger reads pass it by.
+const readBufferBytes = 256
+
+func newWebSocketConn(ws *websocket.Conn, socket *mutedConn, opts *LinkOptions, masks bool) *WebSocketConn {
+	socket.muted = true
+	c := &WebSocketConn{link: NewTCPLink(socket.Conn, opts, nil), masks: masks, ws: ws, socket: socket}
+	c.SetMax(MaxHelloBytes)
+	ws.SetPingHandler(c.answerPing)
+	ws.SetPongHandler(func(string) error { c.alive(); return nil })
+	ws.SetCloseHandler(func(code int, _ string) error { c.FinishWith(code); return nil })
+	return c
+}
+
+// Notify says who is told what happens to the connection. It comes before anything else is done with it. onAlive
+// hears of each WebSocket ping and pong, from within Next; it may be nil.
+func (c *WebSocketConn) Notify(events LinkEvents, onAlive func()) {
+	c.link.events, c.onAlive = events, onAlive
+}
+
+// SetMax is the limit of a message in bytes, for those to come; MaxHelloBytes at first.
+func (c *WebSocketConn) SetMax(max int) {
+	c.max = max
+	c.ws.SetReadLimit(int64(max))
+}
+
+// Next gives the next message, valid until the next call. Errors are final: *RefusedMessage, *PeerClosed, and those
+// of the connection. A message too long is refused by its length, and none of it is kept.
+func (c *WebSocketConn) Next() ([]byte, error) {
+	c.giveBack()
+	kind, message, err := c.ws.NextReader()
+	if err != nil {
+		return nil, c.readError(err)
+	}
+	if kind != websocket.BinaryMessage {
+		return nil, ErrTextMessage
+	}
+	n, err := io.ReadFull(message, c.small[:])
+	switch err {
+	case nil:
+		return c.nextLarge(message)
+	case io.EOF, io.ErrUnexpectedEOF: // of the message, not of the connection
+		return c.small[:n], nil
+	default:
+		return nil, c.readError(err)
+	}
+}
+
+// nextLarge borrows a buffer once its own is full, and grows it as the bytes come.
+func (c *WebSocketConn) nextLarge(message io.Reader) ([]byte, error) {
+	c.large = buffers.Get().(*[]byte)
+	b := append((*c.large)[:0], c.small[:]...)
+	for {
+		b = slices.Grow(b, 1)
+		n, err := message.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		*c.large = b
+		switch {
+		case len(b) > c.max: // gorilla counts what is on the wire, and would unpack what a server packed unasked
+			return nil, ErrMessageTooLong
+		case err == io.EOF:
+			return b, nil
+		case err != nil:
+			return nil, c.readError(err)
+		}
+	}
+}
+
+func (c *WebSocketConn) giveBack() {
+	if c.large != nil {
+		putBuffer(c.large)
+		c.large = nil
+	}
+}
+
+// readError makes gorilla's errors ours. A rule that was broken shows in the close frame that it tried to send.
+func (c *WebSocketConn) readError(err error) error {
+	var closed *websocket.CloseError
+	switch {
+	case errors.Is(err, websocket.ErrReadLimit):
+		return ErrMessageTooLong
+	case errors.As(err, &closed):
+		return &PeerClosed{closed.Code}
+	case c.socket.spoke:
+		return ErrWebSocketRules
+	default:
+		return err
+	}
+}
+
+func (c *WebSocketConn) answerPing(data string) error {
+	c.alive()
+	if r := c.write(opPong, []byte(data), 0); r == Full {
+		c.Abort() // it pings and doesn't read
+	}
+	return nil
+}
+
+func (c *WebSocketConn) alive() {
+	if c.onAlive != nil {
+		c.onAlive()
+	}
+}
+
+// Send implements Link.
+func (c *WebSocketConn) Send(e *iopv1.Envelope, tag uint64) SendResult {
+	b := buffers.Get().(*[]byte)
+	defer putBuffer(b)
+	frame, err := AppendFrame((*b)[:0], e)
+	*b = frame
+	if err != nil {
+		return Full
+	}
+	return c.write(opBinary, frame[HeaderBytes:], tag)
+}
+
+// SendFrame implements Link. The frame comes with the header of the Edge wire, which is left out here.
+func (c *WebSocketConn) SendFrame(frame []byte) SendResult {
+	return c.write(opBinary, frame[HeaderBytes:], 0)
+}
+
+func (c *WebSocketConn) write(opcode byte, payload []byte, tag uint64) SendResult {
+	b := buffers.Get().(*[]byte)
+	defer putBuffer(b)
+	*b = append((*b)[:webSocketHeaderBytes], payload...)
+	return c.link.hand(webSocketFrame(*b, opcode, c.masks), tag)
+}
+
+// Withdraw implements Link.
+func (c *WebSocketConn) Withdraw(tag uint64) bool { return c.link.Withdraw(tag) }
+
+// Finish implements Link.
+func (c *WebSocketConn) Finish() { c.FinishWith(CloseNormal) }
+
+// FinishWith is Finish with this code in the close frame, which has a place even in a full queue.
+func (c *WebSocketConn) FinishWith(code int) {
+	b := make([]byte, webSocketHeaderBytes, webSocketHeaderBytes+2)
+	if code != closeNoStatus {
+		b = binary.BigEndian.AppendUint16(b, uint16(code))
+	}
+	c.link.finishWith(webSocketFrame(b, opClose, c.masks))
+}
+
+// Abort implements Link.
+func (c *WebSocketConn) Abort() { c.link.Abort() }
+
+// Done implements Link.
+func (c *WebSocketConn) Done() <-chan struct{} { return c.link.Done() }
+
+// ReadBy is TCPLink's.
+func (c *WebSocketConn) ReadBy(t time.Time) { c.link.ReadBy(t) }
+
+// Drain is TCPLink's.
+func (c *WebSocketConn) Drain() { c.link.Drain() }
+
+// mutedConn is the connection as gorilla sees it. After the handshake it only reads there: what it would say by itself
+// are close frames, which are for the connection's owner to say, behind what waits.
+type mutedConn struct {
+	net.Conn
+	muted bool
+	spoke bool // it tried to
+}
+
+func (m *mutedConn) Write(b []byte) (int, error) {
+	if !m.muted {
+		return m.Conn.Write(b)
+	}
+	m.spoke = true
+	return len(b), nil
+}
+
+func (m *mutedConn) SetWriteDeadline(t time.Time) error {
+	if m.muted {
+		return nil
+	}
+	return m.Conn.SetWriteDeadline(t)
+}
+
+// noWriteBuffers keeps gorilla from making a write buffer for each connection; it takes none from here.
+var noWriteBuffers sync.Pool
+
+// upgrade answers an upgrade request. When it fails the request was answered.
+func upgrade(w http.ResponseWriter, r *http.Request, timeout time.Duration, opts *LinkOptions) (*WebSocketConn, error) {
+	u := websocket.Upgrader{
+		HandshakeTimeout: timeout,
+		ReadBufferSize:   readBufferBytes,
+		WriteBufferPool:  &noWriteBuffers,
+		CheckOrigin:      func(*http.Request) bool { return true }, // checked already
+	}
+	h := &hijacker{ResponseWriter: w}
+	ws, err := u.Upgrade(h, r, nil)
+	if err != nil {
+		return nil, err
+	}
+	return newWebSocketConn(ws, h.socket, opts, false), nil
+}
+
+// hijacker gives gorilla the connection behind a mutedConn.
+type hijacker struct {
+	http.ResponseWriter
+	socket *mutedConn
+}
+
+func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	h.socket = &mutedConn{Conn: conn}
+	return h.socket, buffered, nil
+}
