@@ -81,14 +81,14 @@ func (e *Edge) connectOnce(ctx context.Context) ending {
 	if end != nil {
 		return *end
 	}
-	e.log.Info("Connected to the Control Plane.", "heartbeat_interval", c.heartbeat, "max_frame_bytes", c.maxFrame)
+	e.log.Info("Connected to the Control Plane.", "heartbeat_interval", c.heartbeat.String(), "max_frame_bytes", c.maxFrame)
 	return e.serve(ctx, c)
 }
 
 // pause waits before the next try.
 func (e *Edge) pause(ctx context.Context, end ending) {
 	wait := e.retry.wait(end, time.Now())
-	e.log.Warn("Not connected. "+end.why, "next_try_in", wait.Round(time.Millisecond), "was_connected_for", end.held.Round(time.Millisecond))
+	e.log.Warn("Not connected. "+end.why, "next_try_in", wait.Round(time.Millisecond).String(), "was_connected_for", end.held.Round(time.Millisecond).String())
 	select {
 	case <-time.After(wait):
 	case <-ctx.Done():

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"iop/edge"
+)
+
+// site is a made-up edge.Site: a world that takes a step every tick.
+type site struct {
+	tick time.Duration
+
+	mu    sync.Mutex
+	world *world
+	nodes []edge.Node // as told; replaced, never changed in place
+}
+
+func newSite(chance *rand.Rand, tick time.Duration) *site {
+	w := newWorld(chance)
+	return &site{tick: tick, world: w, nodes: w.view()}
+}
+
+// Nodes implements edge.Site.
+func (s *site) Nodes() []edge.Node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nodes
+}
+
+// Run implements edge.Site.
+func (s *site) Run(ctx context.Context, changed func()) {
+	changed()
+	ticks := time.NewTicker(s.tick)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ticks.C:
+			s.change((*world).step)
+			changed()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *site) change(how func(*world)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	how(s.world)
+	s.nodes = s.world.view()
+}
+
+// operations are the demo's own commands.
+func (s *site) operations() map[string]edge.Operation {
+	return map[string]edge.Operation{"model.load": s.loadModel, "node.restart": s.restartNode}
+}
+
+// loadModel takes a few ticks and then has the first provider of the node serve one more model.
+func (s *site) loadModel(ctx context.Context, c *edge.Command) (map[string]any, error) {
+	model, _ := c.Parameters["model"].(string)
+	if model == "" || len(model) > 100 {
+		return nil, edge.Rejected(`The parameters need a "model": its name.`)
+	}
+	if err := s.needNode(c.NodeID); err != nil {
+		return nil, err
+	}
+	const steps = 5
+	for i := range steps {
+		c.Progress(i*100/steps, "Reading the weights.")
+		select {
+		case <-time.After(s.tick):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	loaded := ""
+	s.change(func(w *world) { loaded = w.load(c.NodeID, model) })
+	if loaded == "" {
+		return nil, edge.Failed("The node went away while the model was loaded.")
+	}
+	return map[string]any{"model": model, "provider_id": loaded}, nil
+}
+
+// restartNode is done at once; the node is gone for a while.
+func (s *site) restartNode(_ context.Context, c *edge.Command) (map[string]any, error) {
+	if err := s.needNode(c.NodeID); err != nil {
+		return nil, err
+	}
+	s.change(func(w *world) { w.restart(c.NodeID) })
+	return nil, nil
+}
+
+func (s *site) needNode(id string) error {
+	nodes := s.Nodes()
+	i := slices.IndexFunc(nodes, func(n edge.Node) bool { return n.ID == id })
+	switch {
+	case i < 0:
+		return edge.Rejected("This Edge has no node with that id.")
+	case !nodes[i].Connected:
+		return edge.Rejected("The node is not connected.")
+	}
+	return nil
+}

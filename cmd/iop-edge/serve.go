@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"iop/configs"
+	"iop/edge"
+)
+
+// serve runs an Edge until ctx or a signal ends it.
+func serve(ctx context.Context, cfg *configs.Edge, stderr io.Writer) error {
+	log := newLogger(cfg.Log, stderr)
+	for _, warning := range cfg.Warnings() {
+		log.Warn(warning)
+	}
+	e, err := newEdge(cfg, log)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal then ends the process at once
+	log.Info("The Edge starts.", "edge_id", cfg.Edge.ID, "version", version, "nodes", len(cfg.Nodes))
+	if err := e.Run(ctx); err != nil {
+		return err
+	}
+	log.Info("The Edge has stopped.")
+	return nil
+}
+
+func newEdge(cfg *configs.Edge, log *slog.Logger) (*edge.Edge, error) {
+	site, err := edge.NewProbedSite(edge.ProbeOptions{
+		Nodes: probedNodes(cfg.Nodes), Interval: cfg.Probe.Interval, Timeout: cfg.Probe.Timeout, Logger: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	o := edge.Options{
+		ID: cfg.Edge.ID, Name: cfg.Edge.Name, Version: version, Labels: cfg.Edge.Labels,
+		Address: cfg.ControlPlane.Address, Token: cfg.ReadToken,
+		ReconnectInitial: cfg.ControlPlane.Reconnect.Initial, ReconnectMax: cfg.ControlPlane.Reconnect.Max,
+		Site: site, Logger: log,
+	}
+	if cfg.ControlPlane.TLS.Enabled {
+		o.TLS = func() (*tls.Config, error) { return tlsConfig(cfg.ControlPlane.TLS) }
+	}
+	return edge.New(o)
+}
+
+func probedNodes(nodes []configs.EdgeNode) []edge.ProbedNode {
+	probed := make([]edge.ProbedNode, 0, len(nodes))
+	for _, n := range nodes {
+		p := edge.ProbedNode{ID: n.ID, Name: n.Name, Labels: n.Labels}
+		for _, b := range n.Providers {
+			p.Providers = append(p.Providers, edge.ProbedProvider{
+				ID: b.ID, Type: b.Type, BaseURL: b.BaseURL, Models: b.Models,
+				Capacity: uint32(b.Capacity), LongContextCapacity: uint32(b.LongContextCapacity), // configs bounds both
+			})
+		}
+		probed = append(probed, p)
+	}
+	return probed
+}
+
+// tlsConfig reads the files as they are now, so that a renewed certificate is used at the next connection.
+func tlsConfig(t configs.EdgeTLS) (*tls.Config, error) {
+	c := &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12}
+	if t.CAFile != "" {
+		pem, err := os.ReadFile(t.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, errors.New(t.CAFile + " has no certificate that can be read")
+		}
+	}
+	if t.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		if err != nil {
+			return nil, err
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
