@@ -1,0 +1,96 @@
+package httpapi
+
+import (
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"path"
+	"strings"
+
+	"iop/actors"
+	"iop/wire"
+)
+
+// isOpen tells the two paths that need neither token nor a Host that we know: who probes a process asks them.
+func isOpen(r *http.Request) bool {
+	p := r.URL.EscapedPath()
+	return p == healthPath || p == readyPath
+}
+
+// admit makes the checks that go before any path is looked at.
+func (s *Server) admit(c *call) *problem {
+	if s.isDraining() {
+		return refuse(wire.ShuttingDown, "the Control Plane is stopping")
+	}
+	keys := s.opts.Keys()
+	if len(keys.Operators) == 0 && s.opts.Loopback && !isLoopbackName(c.r.Host) {
+		return refuse(wire.PermissionDenied, "the Host is not a name of this machine's loopback address")
+	}
+	if s.origins.Check(c.r) != nil {
+		return refuse(wire.PermissionDenied, "the request comes from a page of another site")
+	}
+	if len(keys.Operators) == 0 {
+		return nil
+	}
+	token, ok := bearer(c.r.Header)
+	if !ok {
+		return refuse(wire.Unauthenticated, "a bearer token is needed")
+	}
+	operator, ok := keys.Operator(token)
+	if !ok {
+		return refuse(wire.Unauthenticated, "the token is not known")
+	}
+	c.operator = &operator
+	return nil
+}
+
+// isLoopbackName tells whether a Host names the loopback: localhost or one of its addresses, any port.
+func isLoopbackName(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	} else {
+		host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+func bearer(h http.Header) (string, bool) {
+	given := h["Authorization"]
+	if len(given) != 1 {
+		return "", false
+	}
+	scheme, token, ok := strings.Cut(given[0], " ")
+	token = strings.Trim(token, " ")
+	return token, ok && token != "" && strings.EqualFold(scheme, "Bearer")
+}
+
+// mayServe tells whether the operator's role is enough for a route.
+func (c *call) mayServe(rt route) bool {
+	return c.operator == nil || rt.role != actors.Operator || c.operator.Role == actors.Operator
+}
+
+// isExact tells whether a path is written the one way that the mux would not redirect.
+func isExact(escaped string) bool {
+	return strings.HasPrefix(escaped, "/") && path.Clean(escaped) == escaped
+}
+
+// checkMediaType wants a body that is plainly JSON.
+func (c *call) checkMediaType() *problem {
+	if given := c.r.Header["Content-Type"]; len(given) == 1 {
+		kind, params, err := mime.ParseMediaType(given[0])
+		charset, named := params["charset"]
+		if err == nil && kind == jsonType && (!named || strings.EqualFold(charset, "utf-8")) && isIdentity(c.r.Header["Content-Encoding"]) {
+			return nil
+		}
+	}
+	return refuse(wire.UnsupportedMediaType, "the body must be application/json, in UTF-8 and not compressed")
+}
+
+func isIdentity(encodings []string) bool {
+	return len(encodings) == 0 || len(encodings) == 1 && strings.EqualFold(encodings[0], "identity")
+}

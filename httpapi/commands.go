@@ -1,0 +1,146 @@
+package httpapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"iop/actors"
+	"iop/wire"
+)
+
+const (
+	maxOperationBytes = 128
+	maxNodeIDBytes    = 256
+	maxReasonBytes    = 1024
+	maxKeyBytes       = 128
+
+	defaultCommandTimeout = 30 * time.Second
+	maxCommandTimeout     = 10 * time.Minute
+)
+
+// command dispatches a command to an Edge and answers with its record: at once where the caller doesn't want to wait,
+// else when the Edge answered. A caller that hangs up ends the wait and nothing else.
+func (s *Server) command(c *call) *problem {
+	if p := c.checkMediaType(); p != nil {
+		return p
+	}
+	body, p := c.readBody()
+	if p != nil {
+		return p
+	}
+	ask, p := s.readCommand(c, body)
+	if p != nil {
+		return p
+	}
+	_, v, p := c.edge()
+	if p != nil {
+		return p
+	}
+	if len(v.Operations) > 0 && !slices.Contains(v.Operations, ask.Operation) {
+		return refuse(wire.OperationUnsupported, "the Edge lists its operations, and this is none of them")
+	}
+	ctx, cancel := c.within(ask.Timeout)
+	defer cancel()
+	reply := s.opts.Plane.Command(ctx, ask)
+	if reply.Fault == nil {
+		c.renderOperation(reply.Operation)
+		return nil
+	}
+	p = asProblem(reply.Fault)
+	p.operation, p.edgeError = reply.Operation, reply.EdgeError
+	if p.Code == wire.EdgeDisconnected {
+		p.edge = s.lastEnd(ctx, c.edgeID, nil)
+	}
+	return p
+}
+
+// renderOperation answers 200 with a settled operation, and 202 and where to look with one that goes on.
+func (c *call) renderOperation(o *actors.Operation) {
+	status := http.StatusOK
+	if !o.State.Terminal() {
+		status = http.StatusAccepted
+		c.Header().Set("Location", "/edges/"+o.EdgeID+"/operations/"+o.ID)
+	}
+	b := borrow()
+	*b = appendOperation(*b, o)
+	c.answer(status, jsonType, *b)
+	giveBack(b)
+}
+
+// readCommand makes an ask of body, query and headers.
+func (s *Server) readCommand(c *call, body []byte) (*actors.CommandAsk, *problem) {
+	object, p := parseObject(body)
+	if p != nil {
+		return nil, p
+	}
+	m := members{object: object}
+	ask := &actors.CommandAsk{
+		EdgeID:      c.edgeID,
+		Operation:   m.text("operation", maxOperationBytes),
+		NodeID:      m.text("node_id", maxNodeIDBytes),
+		Reason:      m.text("reason", maxReasonBytes),
+		Timeout:     m.duration("timeout", defaultCommandTimeout, maxCommandTimeout),
+		Fingerprint: fingerprint(object),
+	}
+	parameters := m.nested("parameters")
+	m.nothingElse()
+	if ask.Operation == "" {
+		m.refuse("operation", "it is required")
+	}
+	q := c.query()
+	ask.Wait = q.oneOf("wait", "true", "false") != "false"
+	ask.Key, p = idempotencyKey(c.r.Header)
+	for _, p := range []*problem{m.problem, q.problem, p} {
+		if p != nil {
+			return nil, p
+		}
+	}
+	if c.operator != nil {
+		ask.RequestedBy = c.operator.Name
+	}
+	if !s.frameFits(ask, parameters, len(body)) {
+		return nil, tooLarge("the command would be too large for the wire; parameters can grow 5-fold there")
+	}
+	if parameters != nil {
+		ask.Parameters = encodeJSON(parameters)
+	}
+	return ask, nil
+}
+
+// fingerprint is of the body as parsed: the order of keys, spaces and the way a number is written make no difference.
+func fingerprint(object map[string]any) [sha256.Size]byte { return sha256.Sum256(encodeJSON(object)) }
+
+// encodeJSON writes what parseObject gave: compact, keys in order.
+func encodeJSON(v map[string]any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // it is shown as JSON, never inside a page
+	if err := enc.Encode(v); err != nil {
+		panic(fmt.Errorf("httpapi: what was parsed can't be written: %w", err)) // there is no such value
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// idempotencyKey is 1 to 128 visible ASCII characters; empty when there is no such header.
+func idempotencyKey(h http.Header) (string, *problem) {
+	const name = "Idempotency-Key"
+	given := h[name]
+	if len(given) == 0 {
+		return "", nil
+	}
+	key := given[0]
+	if len(given) > 1 || key == "" || len(key) > maxKeyBytes {
+		return "", invalid(name, "it must be given once and have 1 to 128 characters")
+	}
+	for i := range len(key) {
+		if key[i] <= ' ' || key[i] > '~' {
+			return "", invalid(name, "it must be visible ASCII characters")
+		}
+	}
+	return key, nil
+}

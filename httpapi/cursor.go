@@ -1,0 +1,98 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+
+	"iop/wire"
+)
+
+// A cursor is opaque to callers: base64url of one byte that tells what it pages through, and then where it is.
+const (
+	edgesCursor      = 'e' // + the last edge_id listed
+	operationsCursor = 'o' // + the last operation_id listed
+	fleetCursor      = 'f' // + fleetPlace
+)
+
+func encodeCursor(kind byte, place []byte) string {
+	return base64.RawURLEncoding.EncodeToString(append([]byte{kind}, place...))
+}
+
+func decodeCursor(kind byte, cursor string) (place []byte, ok bool) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(b) == 0 || b[0] != kind {
+		return nil, false
+	}
+	return b[1:], true
+}
+
+const notACursor = "it is no next_cursor of this list"
+
+// edgeCursor is the edge_id that the last page ended with; empty for the first page.
+func (q *query) edgeCursor() string {
+	cursor := q.one("cursor")
+	if cursor == "" {
+		return ""
+	}
+	place, ok := decodeCursor(edgesCursor, cursor)
+	if !ok || !wire.ValidEdgeID(string(place)) {
+		q.refuse("cursor", notACursor)
+		return ""
+	}
+	return string(place)
+}
+
+// operationCursor is the operation_id that the last page ended with; empty for the first page.
+func (q *query) operationCursor() string {
+	cursor := q.one("cursor")
+	if cursor == "" {
+		return ""
+	}
+	place, ok := decodeCursor(operationsCursor, cursor)
+	if !ok || !isToken(string(place)) {
+		q.refuse("cursor", notACursor)
+		return ""
+	}
+	return string(place)
+}
+
+// fleetPlace is where a list of statuses is, and what its first page decided for all of them.
+type fleetPlace struct {
+	run    uint32 // of the process: the instant below means nothing to another
+	gather uint32 // what the Edges that gave no snapshot were asked under
+	since  int64  // snapshots received at or after this are acceptable; see Server.instant
+	last   string // the edge_id that the last page ended with
+}
+
+const fleetPlaceBytes = 4 + 4 + 8
+
+func (p fleetPlace) encode() string {
+	b := binary.BigEndian.AppendUint32(nil, p.run)
+	b = binary.BigEndian.AppendUint32(b, p.gather)
+	b = binary.BigEndian.AppendUint64(b, uint64(p.since))
+	return encodeCursor(fleetCursor, append(b, p.last...))
+}
+
+// fleetCursor reads the place that a page begins after; nil for the first page.
+func (q *query) fleetCursor(run uint32) *fleetPlace {
+	cursor := q.one("cursor")
+	if cursor == "" {
+		return nil
+	}
+	b, ok := decodeCursor(fleetCursor, cursor)
+	if !ok || len(b) < fleetPlaceBytes || !wire.ValidEdgeID(string(b[fleetPlaceBytes:])) {
+		q.refuse("cursor", notACursor)
+		return nil
+	}
+	p := &fleetPlace{
+		run:    binary.BigEndian.Uint32(b),
+		gather: binary.BigEndian.Uint32(b[4:]),
+		since:  int64(binary.BigEndian.Uint64(b[8:])),
+		last:   string(b[fleetPlaceBytes:]),
+	}
+	if p.run != run {
+		q.refuse("cursor", "it is of an earlier run of the Control Plane; begin again without it")
+		return nil
+	}
+	return p
+}

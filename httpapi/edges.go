@@ -1,0 +1,193 @@
+package httpapi
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"iop/actors"
+	"iop/wire"
+)
+
+// fleet gives the registry's views as they are now.
+func (c *call) fleet() (*actors.Fleet, *problem) {
+	ctx, cancel := c.within(0)
+	defer cancel()
+	f, fault := c.s.opts.Plane.Fleet(ctx)
+	return f, asProblem(fault)
+}
+
+// edge finds the Edge of the path.
+func (c *call) edge() (*actors.Fleet, *actors.View, *problem) {
+	f, p := c.fleet()
+	if p != nil {
+		return nil, nil, p
+	}
+	v := f.Get(c.edgeID)
+	if v == nil {
+		return nil, nil, refuse(wire.EdgeNotFound, "no Edge with this id is known")
+	}
+	return f, v, nil
+}
+
+func (s *Server) showEdge(c *call) *problem {
+	f, v, p := c.edge()
+	if p != nil {
+		return p
+	}
+	c.render(func(b []byte) []byte { return appendEdge(b, f, v) })
+	return nil
+}
+
+// stateCounts counts Edges by state.
+type stateCounts struct{ connected, stale, disconnected int }
+
+func (n *stateCounts) add(state actors.State) {
+	switch state {
+	case actors.Connected:
+		n.connected++
+	case actors.Stale:
+		n.stale++
+	default:
+		n.disconnected++
+	}
+}
+
+func (n *stateCounts) total() int { return n.connected + n.stale + n.disconnected }
+
+// appendMembers writes the counts as members of an object that is open.
+func (n *stateCounts) appendMembers(b []byte) []byte {
+	b = append(b, `"total":`...)
+	b = strconv.AppendInt(b, int64(n.total()), 10)
+	b = append(b, `,"connected":`...)
+	b = strconv.AppendInt(b, int64(n.connected), 10)
+	b = append(b, `,"stale":`...)
+	b = strconv.AppendInt(b, int64(n.stale), 10)
+	b = append(b, `,"disconnected":`...)
+	return strconv.AppendInt(b, int64(n.disconnected), 10)
+}
+
+// edgeFilter is what a list of Edges asks for.
+type edgeFilter struct {
+	state  actors.State // empty: any
+	labels labels
+	prefix string
+}
+
+// listEdges counts all that match and lists a page of them. The page goes by edge_id, so an Edge that comes or goes
+// between two pages moves no other.
+func (s *Server) listEdges(c *call) *problem {
+	q := c.query()
+	filter := edgeFilter{
+		state:  actors.State(q.oneOf("state", string(actors.Connected), string(actors.Stale), string(actors.Disconnected))),
+		labels: q.labels(),
+		prefix: q.one("prefix"),
+	}
+	limit, last := q.limit(), q.edgeCursor()
+	if q.problem != nil {
+		return q.problem
+	}
+	f, p := c.fleet()
+	if p != nil {
+		return p
+	}
+	c.render(func(b []byte) []byte { return appendEdgeList(b, f, filter, limit, last) })
+	return nil
+}
+
+func appendEdgeList(b []byte, f *actors.Fleet, filter edgeFilter, limit int, last string) []byte {
+	var counts stateCounts
+	listed, next := 0, ""
+	more := false
+	b = append(b, `{"edges":[`...)
+	f.From(filter.prefix, func(v *actors.View) bool {
+		if !strings.HasPrefix(v.EdgeID, filter.prefix) {
+			return false
+		}
+		state := f.State(v)
+		if filter.state != "" && state != filter.state || !filter.labels.match(v) {
+			return true
+		}
+		counts.add(state)
+		switch {
+		case v.EdgeID <= last:
+		case listed == limit:
+			more = true
+		default:
+			if listed > 0 {
+				b = append(b, ',')
+			}
+			b = appendEdge(b, f, v)
+			listed, next = listed+1, v.EdgeID
+		}
+		return true
+	})
+	b = append(b, `],`...)
+	b = counts.appendMembers(b)
+	b = append(b, `,"next_cursor":`...)
+	if more {
+		b = appendString(b, encodeCursor(edgesCursor, []byte(next)))
+	} else {
+		b = append(b, "null"...)
+	}
+	return append(b, '}')
+}
+
+// appendEdge writes one Edge. What it never said is null; its connection's end is the last one that it had.
+func appendEdge(b []byte, f *actors.Fleet, v *actors.View) []byte {
+	b = append(b, `{"edge_id":`...)
+	b = appendString(b, v.EdgeID)
+	b = append(b, `,"name":`...)
+	b = appendStringOrNull(b, v.Name)
+	b = append(b, `,"version":`...)
+	b = appendStringOrNull(b, v.Version)
+	b = append(b, `,"labels":`...)
+	b = appendLabels(b, v.Labels)
+	b = append(b, `,"operations":`...)
+	b = appendStrings(b, v.Operations)
+	b = append(b, `,"instance_id":`...)
+	b = appendStringOrNull(b, v.InstanceID)
+	b = append(b, `,"state":`...)
+	b = appendString(b, string(f.State(v)))
+	b = append(b, `,"connected":`...)
+	b = strconv.AppendBool(b, v.Connected)
+	b = append(b, `,"connected_at":`...)
+	b = appendTime(b, v.ConnectedAt)
+	b = append(b, `,"last_seen_at":`...)
+	b = appendTime(b, f.LastSeen(v))
+	b = appendLastEnd(b, v)
+	b = append(b, `,"connections":`...)
+	b = strconv.AppendUint(b, v.Connections, 10)
+	b = append(b, `,"takeovers":`...)
+	b = strconv.AppendUint(b, v.Takeovers, 10)
+	b = append(b, `,"conflict":`...)
+	b = strconv.AppendBool(b, f.InConflict(v))
+	b = append(b, `,"heartbeat_interval_ms":`...)
+	b = appendMillis(b, v.Pulse.Interval())
+	b = append(b, `,"clock_skew_ms":`...)
+	if skew, known := v.Pulse.Skew(); known {
+		b = appendMillis(b, skew)
+	} else {
+		b = append(b, "null"...)
+	}
+	b = append(b, `,"snapshot_age_ms":`...)
+	if snapshot := v.Pulse.Snapshot(); snapshot != nil {
+		b = appendMillis(b, f.Age(snapshot))
+	} else {
+		b = append(b, "null"...)
+	}
+	return append(b, '}')
+}
+
+// lastEnd finds when and why an Edge's connection ended, for a problem that says it has none. had is the view as it
+// was when the Edge was asked; it is looked up anew when that one was still connected.
+func (s *Server) lastEnd(ctx context.Context, edgeID string, had *actors.View) *actors.View {
+	if had != nil && !had.Connected {
+		return had
+	}
+	f, fault := s.opts.Plane.Fleet(ctx)
+	if fault != nil {
+		return nil
+	}
+	return f.Get(edgeID)
+}

@@ -1,0 +1,178 @@
+package httpapi
+
+import (
+	"strconv"
+	"time"
+
+	"iop/actors"
+	"iop/wire"
+)
+
+// defaultFleetAge is how old a snapshot may be to be added up. It is long enough that the pushes of a quiet fleet
+// answer for it and nobody is asked.
+const defaultFleetAge = 15 * time.Second
+
+// instant is a moment by the monotonic clock, as cursors carry it.
+func (s *Server) instant(t time.Time) int64 { return int64(t.Sub(s.base)) }
+
+// census is a fleet with what is acceptable in it.
+type census struct {
+	s      *Server
+	fleet  *actors.Fleet
+	labels labels
+	since  int64                // snapshots received at or after this instant are acceptable
+	began  int64                // ones received at or after this one are answers to this request
+	faults map[string]wire.Code // of Edges that were asked and gave none
+}
+
+// takeCensus asks the Edges whose snapshots are too old, all at once, and gives the fleet afterwards. What is acceptable is
+// decided by the moment it began: a snapshot that was young enough then was not asked for again.
+func (s *Server) takeCensus(c *call, labels labels, maxAge, timeout time.Duration) (*census, *problem) {
+	began := s.instant(time.Now())
+	ctx, cancel := c.within(timeout)
+	defer cancel()
+	reply, fault := s.opts.Plane.Gather(ctx, labels.match, maxAge, timeout)
+	if fault != nil {
+		return nil, asProblem(fault)
+	}
+	return &census{s: s, fleet: reply.Fleet, labels: labels, since: began - int64(maxAge), began: began, faults: reply.Faults}, nil
+}
+
+// acceptable is an Edge's snapshot if it counts, else nil: unknown is not zero.
+func (n *census) acceptable(v *actors.View) *actors.Snapshot {
+	snapshot := v.Pulse.Snapshot()
+	if snapshot == nil || n.s.instant(snapshot.ReceivedAt) < n.since {
+		return nil
+	}
+	return snapshot
+}
+
+// fault is why an Edge has no acceptable snapshot.
+func (n *census) fault(v *actors.View) wire.Code {
+	if code, ok := n.faults[v.EdgeID]; ok {
+		return code
+	}
+	if v.Connected {
+		return wire.EdgeTimeout
+	}
+	return wire.EdgeDisconnected
+}
+
+// each visits all Edges that match, in order of edge_id.
+func (n *census) each(visit func(v *actors.View, acceptable *actors.Snapshot)) {
+	n.fleet.From("", func(v *actors.View) bool {
+		if n.labels.match(v) {
+			visit(v, n.acceptable(v))
+		}
+		return true
+	})
+}
+
+// tally is what a census adds up to.
+type tally struct {
+	edges                stateCounts
+	answered, unanswered int
+	fresh, stale         actors.Totals
+	oldest               time.Duration // -1 while nothing is added up
+}
+
+func newTally() tally { return tally{oldest: -1} }
+
+func (t *tally) count(f *actors.Fleet, v *actors.View, acceptable *actors.Snapshot) {
+	t.edges.add(f.State(v))
+	if acceptable == nil {
+		t.unanswered++
+		return
+	}
+	t.answered++
+	t.oldest = max(t.oldest, f.Age(acceptable))
+	if v.Connected {
+		t.fresh.Add(acceptable.Totals)
+	} else {
+		t.stale.Add(acceptable.Totals)
+	}
+}
+
+// appendMembers writes the totals as members of an object that is open.
+func (t *tally) appendMembers(b []byte, at time.Time) []byte {
+	b = append(b, `"at":`...)
+	b = appendTime(b, at)
+	b = append(b, `,"edges":{`...)
+	b = t.edges.appendMembers(b)
+	b = append(b, `},"answered":`...)
+	b = strconv.AppendInt(b, int64(t.answered), 10)
+	b = append(b, `,"unanswered":`...)
+	b = strconv.AppendInt(b, int64(t.unanswered), 10)
+	b = append(b, `,"fresh":`...)
+	b = appendTotals(b, &t.fresh)
+	b = append(b, `,"stale":`...)
+	b = appendTotals(b, &t.stale)
+	b = append(b, `,"oldest_age_ms":`...)
+	if t.oldest < 0 {
+		return append(b, "null"...)
+	}
+	return appendMillis(b, t.oldest)
+}
+
+func appendTotals(b []byte, t *actors.Totals) []byte {
+	b = append(b, `{"edges":`...)
+	b = strconv.AppendInt(b, int64(t.Edges), 10)
+	b = append(b, `,"nodes":`...)
+	b = strconv.AppendInt(b, int64(t.Nodes), 10)
+	b = append(b, `,"nodes_connected":`...)
+	b = strconv.AppendInt(b, int64(t.NodesConnected), 10)
+	b = append(b, `,"providers":`...)
+	b = strconv.AppendInt(b, int64(t.Providers), 10)
+	b = append(b, `,"providers_available":`...)
+	b = strconv.AppendInt(b, int64(t.ProvidersAvailable), 10)
+	b = append(b, `,"general":`...)
+	b = appendCapacity(b, &t.General)
+	b = append(b, `,"long_context":`...)
+	b = appendCapacity(b, &t.LongContext)
+	return append(b, '}')
+}
+
+func appendCapacity(b []byte, c *actors.Capacity) []byte {
+	b = append(b, `{"capacity":`...)
+	b = strconv.AppendUint(b, c.Capacity, 10)
+	b = append(b, `,"in_flight":`...)
+	b = strconv.AppendUint(b, c.InFlight, 10)
+	b = append(b, `,"queued":`...)
+	b = strconv.AppendUint(b, c.Queued, 10)
+	b = append(b, `,"free":`...)
+	b = strconv.AppendUint(b, c.Free, 10)
+	return append(b, '}')
+}
+
+// askedFleet reads the parameters that fleet views share and takes the census.
+func (s *Server) askedFleet(c *call) (*census, *problem) {
+	q := c.query()
+	labels, timeout, maxAge := q.labels(), q.timeout(), q.fleetAge()
+	if q.problem != nil {
+		return nil, q.problem
+	}
+	return s.takeCensus(c, labels, maxAge, timeout)
+}
+
+func (q *query) fleetAge() time.Duration {
+	if d, given := q.maxAge(); given {
+		return d
+	}
+	return defaultFleetAge
+}
+
+// fleetSummary answers with the totals alone.
+func (s *Server) fleetSummary(c *call) *problem {
+	n, p := s.askedFleet(c)
+	if p != nil {
+		return p
+	}
+	t := newTally()
+	n.each(func(v *actors.View, acceptable *actors.Snapshot) { t.count(n.fleet, v, acceptable) })
+	c.render(func(b []byte) []byte {
+		b = append(b, '{')
+		b = t.appendMembers(b, n.fleet.At)
+		return append(b, '}')
+	})
+	return nil
+}

@@ -1,0 +1,67 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rs/zerolog"
+)
+
+// metrics are rate, errors and duration by route. No label holds what a caller or an Edge made up.
+type metrics struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	streams  prometheus.Gauge
+}
+
+func newMetrics(r prometheus.Registerer) *metrics {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "iop_http_requests_total", Help: "HTTP requests answered, by route, method and status.",
+		}, []string{"route", "method", "status"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "iop_http_request_duration_seconds", Help: "Time to answer HTTP requests, live streams not counted.",
+			// From an answer out of memory to a command that waits for its Edge.
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 120},
+		}, []string{"route", "method"}),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "iop_http_event_streams", Help: "Live event streams that are open.",
+		}),
+	}
+	r.MustRegister(m.requests, m.duration, m.streams)
+	return m
+}
+
+func (m *metrics) observe(c *call, took time.Duration) {
+	route, method := c.routeName(), knownMethod(c.r.Method)
+	m.requests.WithLabelValues(route, method, strconv.Itoa(c.status)).Inc()
+	if !c.streamed {
+		m.duration.WithLabelValues(route, method).Observe(took.Seconds())
+	}
+}
+
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return method
+	default:
+		return "other"
+	}
+}
+
+func newMetricsHandler(g prometheus.Gatherer, log zerolog.Logger) http.Handler {
+	return promhttp.HandlerFor(g, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: promLog{log}})
+}
+
+// promLog keeps what goes wrong while metrics are gathered out of the answer.
+type promLog struct{ log zerolog.Logger }
+
+func (l promLog) Println(v ...any) { l.log.Error().Interface("said", v).Msg("metrics") }
+
+func (s *Server) showMetrics(c *call) *problem {
+	s.exposition.ServeHTTP(c, c.r)
+	return nil
+}

@@ -1,0 +1,156 @@
+package httpapi
+
+import (
+	"net/http"
+	"time"
+
+	"iop/actors"
+)
+
+const (
+	// keepAlive is how often a comment line tells a quiet stream's reader, and whatever proxy is on the way, that it
+	// lives; 15 s are promised.
+	keepAlive = 10 * time.Second
+	// batchBytes is about how much is written between two flushes.
+	batchBytes = 32 << 10
+)
+
+var comment = []byte(": still here\n\n")
+
+// streamEvents sends events as they happen, until the caller goes, can't keep up, or the Control Plane stops. A
+// Last-Event-ID goes before after=: a browser that comes back sends both, the URL's from its first time.
+func (s *Server) streamEvents(c *call, after string) *problem {
+	if last := c.r.Header.Get("Last-Event-ID"); last != "" {
+		after = last
+	}
+	c.streamed = true
+	h := c.Header()
+	if c.r.Method == http.MethodHead {
+		h.Set("Content-Type", streamType)
+		c.WriteHeader(http.StatusOK)
+		return nil
+	}
+	sub, fault := s.opts.Plane.Subscribe(c.r.Context(), after)
+	if fault != nil {
+		return asProblem(fault)
+	}
+	defer sub.Cancel()
+	s.metrics.streams.Inc()
+	defer s.metrics.streams.Dec()
+	h.Set("Content-Type", streamType)
+	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	c.WriteHeader(http.StatusOK)
+	st := &stream{w: c, flush: http.NewResponseController(c.ResponseWriter).Flush}
+	st.run(sub, c.r.Context().Done(), s.draining)
+	return nil
+}
+
+// stream writes events to one reader. Once a write fails the rest do nothing.
+type stream struct {
+	w         http.ResponseWriter
+	flush     func() error
+	unflushed int
+	failed    bool
+}
+
+func (st *stream) run(sub *actors.Subscription, gone, stopping <-chan struct{}) {
+	st.begin(sub)
+	ticks := time.NewTicker(keepAlive)
+	defer ticks.Stop()
+	for !st.failed {
+		select {
+		case <-gone:
+			return
+		case <-stopping:
+			return
+		case <-ticks.C:
+			st.write(comment)
+			st.send()
+		case e, ok := <-sub.Events:
+			if !ok || !st.batch(e, sub.Events) {
+				st.end(sub)
+				return
+			}
+		}
+	}
+}
+
+// begin sends the headers and what came before.
+func (st *stream) begin(sub *actors.Subscription) {
+	if sub.Gap != nil {
+		st.write(renderGap(sub.Gap))
+	}
+	for _, e := range sub.Backlog {
+		st.write(renderEvent(e))
+		if st.unflushed >= batchBytes {
+			st.send()
+		}
+	}
+	sub.Backlog = nil // it may be large, and the stream long
+	st.send()
+}
+
+// batch writes an event and those that wait behind it, and sends them together; false when the subscription has ended.
+func (st *stream) batch(e *actors.LiveEvent, more <-chan *actors.LiveEvent) bool {
+	for {
+		st.write(e.Render(renderEvent))
+		if st.unflushed >= batchBytes {
+			break
+		}
+		var ok bool
+		select {
+		case e, ok = <-more:
+			if !ok {
+				return false
+			}
+			continue
+		default:
+		}
+		break
+	}
+	st.send()
+	return true
+}
+
+// end tells a reader that couldn't keep up that it missed something, so that it resumes by its last id.
+func (st *stream) end(sub *actors.Subscription) {
+	if sub.Missed() {
+		st.write(renderGap(&actors.Gap{Reason: actors.Overwritten}))
+	}
+	st.send()
+}
+
+func (st *stream) write(p []byte) {
+	if st.failed {
+		return
+	}
+	if _, err := st.w.Write(p); err != nil {
+		st.failed = true
+	}
+	st.unflushed += len(p)
+}
+
+func (st *stream) send() {
+	st.unflushed = 0
+	if !st.failed && st.flush() != nil {
+		st.failed = true
+	}
+}
+
+// renderEvent makes the one rendering that all readers of an event share.
+func renderEvent(e *actors.Event) []byte {
+	b := make([]byte, 0, 320+len(e.Message))
+	b = append(b, "id: "...)
+	b = append(b, e.ID...)
+	b = append(b, "\nevent: "...)
+	b = append(b, e.Kind...)
+	b = append(b, "\ndata: "...)
+	b = appendEvent(b, e)
+	return append(b, "\n\n"...)
+}
+
+// renderGap has no id: it is nothing to resume from.
+func renderGap(g *actors.Gap) []byte {
+	b := appendGap([]byte("event: gap\ndata: "), g)
+	return append(b, "\n\n"...)
+}
