@@ -17,7 +17,7 @@ type Front interface {
 
 // StartFront gives a listener to an actor of its own, which serves it until StopFront. failed is told when the front can't serve on.
 func (s *System) StartFront(f Front, l net.Listener, failed func(error)) *FrontHandle {
-	pid := s.root().Spawn(propsOf(func() actor.Actor { return &front{sys: s, front: f, listener: l, failed: failed} }, stop))
+	pid := s.root().Spawn(rootProps(func() actor.Actor { return &front{sys: s, front: f, listener: l, failed: failed} }, stop))
 	return &FrontHandle{sys: s, pid: pid}
 }
 

@@ -34,9 +34,9 @@ func (s *System) Gather(ctx context.Context, match func(*View) bool, maxAge, tim
 		return FleetReply{Fleet: fleet}, nil
 	}
 	done := make(chan map[string]wire.Code, 1)
-	s.root().Spawn(propsOf(func() actor.Actor {
+	s.root().Spawn(shortProps(func() actor.Actor {
 		return &gather{sys: s, ask: ask, timeout: timeout, done: done, waiting: map[string]struct{}{}, faults: map[string]wire.Code{}}
-	}, stop))
+	}))
 	select {
 	case faults := <-done:
 		fleet, f = s.Fleet(ctx)

@@ -59,9 +59,21 @@ var resume = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return
 // stop: a connection that panics is ended, and the peer dials again.
 var stop = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.StopDirective })
 
-// propsOf is for actors that live as long as the system; children are supervised by childStrategy. Mailboxes are
-// unbounded because the library's bounded ones spin when they are full: every producer is bounded where it produces.
-func propsOf(make func() actor.Actor, childStrategy actor.SupervisorStrategy) *actor.Props {
-	return actor.PropsFromProducer(make, actor.WithSupervisor(childStrategy), actor.WithGuardian(resume),
-		actor.WithMailbox(actor.UnboundedLockfree()))
+// Mailboxes are unbounded because the library's bounded ones spin when they are full: every producer is bounded where it
+// produces.
+var mailbox = actor.WithMailbox(actor.UnboundedLockfree())
+
+// rootProps is for actors that live as long as the system; their children are supervised by childStrategy.
+func rootProps(make func() actor.Actor, childStrategy actor.SupervisorStrategy) *actor.Props {
+	return actor.PropsFromProducer(make, mailbox, actor.WithSupervisor(childStrategy), actor.WithGuardian(resume))
+}
+
+// shortProps is for actors without a parent that end by themselves: one that panics is stopped.
+func shortProps(make func() actor.Actor) *actor.Props {
+	return actor.PropsFromProducer(make, mailbox, actor.WithGuardian(stop))
+}
+
+// childProps is for children: their parent's strategy supervises them, and the library refuses another.
+func childProps(make func() actor.Actor) *actor.Props {
+	return actor.PropsFromProducer(make, mailbox)
 }

@@ -59,11 +59,11 @@ func NewSystem(opts Options) *System {
 	s.keyring.Store(opts.Keyring)
 	s.heartbeat.Store(int64(opts.Table.HeartbeatInterval))
 	s.actors = newActorSystem(opts.Log, s)
-	s.edgeProps = propsOf(func() actor.Actor { return &edge{sys: s} }, stop)
+	s.edgeProps = childProps(func() actor.Actor { return &edge{sys: s} })
 	// Events and operations first: the registry speaks to them from its first message on.
-	s.events = s.actors.Root.Spawn(propsOf(func() actor.Actor { return newEvents(s) }, resume))
-	s.operations = s.actors.Root.Spawn(propsOf(func() actor.Actor { return newOperations(s) }, resume))
-	s.registry = s.actors.Root.Spawn(propsOf(func() actor.Actor { return newRegistry(s) }, stop))
+	s.events = s.actors.Root.Spawn(rootProps(func() actor.Actor { return newEvents(s) }, resume))
+	s.operations = s.actors.Root.Spawn(rootProps(func() actor.Actor { return newOperations(s) }, resume))
+	s.registry = s.actors.Root.Spawn(rootProps(func() actor.Actor { return newRegistry(s) }, stop))
 	return s
 }
 
