@@ -32,3 +32,8 @@ func NewPulse(lastSeenAgo, interval time.Duration, snapshot *Snapshot) *Pulse {
 func NewSnapshot(edgeID string, m *iopv1.EdgeStatusResponse, at time.Time) *Snapshot {
 	return newSnapshot(edgeID, m, at)
 }
+
+// NewSubscription makes a Subscription to these live events; missed is asked once they are closed.
+func NewSubscription(events <-chan *LiveEvent, missed func() bool, cancel func()) *Subscription {
+	return &Subscription{Events: events, missed: missed, cancel: cancel}
+}
