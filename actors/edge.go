@@ -97,14 +97,15 @@ func (e *edge) Receive(ctx actor.Context) {
 
 func (e *edge) start(ctx actor.Context, conn net.Conn) {
 	events := &linkEvents{root: e.sys.root(), pid: ctx.Self()}
-	e.link = wire.NewTCPLink(conn, &e.sys.opts.Link, events)
+	link := wire.NewTCPLink(conn, &e.sys.opts.Link, events)
+	e.link = link
 	e.pulse = &Pulse{}
 	e.pulse.lastSeen.Store(e.sys.clock.mono())
 	e.credit = make(credit, creditFrames)
 	e.pending.limit = e.sys.opts.MaxInFlight
 	ready := make(chan struct{})
 	e.greeting = &greeting{ready: ready}
-	r := &reader{sys: e.sys, conn: conn, link: e.link, pid: ctx.Self(), pulse: e.pulse, credit: e.credit}
+	r := &reader{sys: e.sys, conn: conn, link: link, pid: ctx.Self(), pulse: e.pulse, credit: e.credit}
 	go r.run(ready)
 }
 

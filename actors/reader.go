@@ -1,9 +1,7 @@
 package actors
 
 import (
-	"crypto/tls"
 	"errors"
-	"io"
 	"net"
 	"time"
 
@@ -19,7 +17,7 @@ import (
 type reader struct {
 	sys    *System
 	conn   net.Conn
-	link   wire.Link
+	link   *wire.TCPLink
 	pid    *actor.PID
 	pulse  *Pulse
 	credit credit
@@ -33,34 +31,23 @@ func (r *reader) run(ready <-chan struct{}) {
 	if r.readHello(frames) {
 		select {
 		case <-ready:
-			r.clearDeadline()
+			r.link.ReadBy(time.Time{})
 			frames.SetMax(r.sys.opts.MaxFrameBytes)
 			for r.readFrame(frames) {
 			}
 		case <-r.link.Done():
 		}
 	}
-	r.discard()
-	_ = r.conn.Close()
+	r.link.Drain()
 	r.send(&linkEnded{})
-}
-
-// clearDeadline ends the hello's deadline, but not the one that Finish may have set meanwhile.
-func (r *reader) clearDeadline() {
-	_ = r.conn.SetReadDeadline(time.Time{})
-	select {
-	case <-r.link.Done():
-		_ = r.conn.SetReadDeadline(time.Now().Add(wire.LingerTime))
-	default:
-	}
 }
 
 // readHello reads the first frame, under the deadline that also bounds a TLS handshake.
 func (r *reader) readHello(frames *wire.FrameReader) bool {
-	_ = r.conn.SetReadDeadline(time.Now().Add(r.sys.opts.HelloTimeout))
+	r.link.ReadBy(time.Now().Add(r.sys.opts.HelloTimeout))
 	m, ok := r.next(frames)
 	if ok {
-		r.send(&helloRead{envelope: m, certNames: certNames(r.conn)})
+		r.send(&helloRead{envelope: m, certNames: wire.PeerDNSNames(r.conn)})
 	}
 	return ok
 }
@@ -130,21 +117,4 @@ func (r *reader) sendPong(id uint64, sentAt *timestamppb.Timestamp, now time.Tim
 	return result == wire.Sent || result == wire.Queued
 }
 
-// discard lets a link that was finished end in peace: the read deadline that Finish sets is its end.
-func (r *reader) discard() {
-	select {
-	case <-r.link.Done():
-		_, _ = io.Copy(io.Discard, r.conn)
-	default:
-	}
-}
-
 func (r *reader) send(m any) { r.sys.root().Send(r.pid, m) }
-
-func certNames(c net.Conn) []string {
-	t, ok := c.(*tls.Conn)
-	if !ok || len(t.ConnectionState().PeerCertificates) == 0 {
-		return nil
-	}
-	return t.ConnectionState().PeerCertificates[0].DNSNames
-}

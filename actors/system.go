@@ -18,7 +18,8 @@ import (
 //	 ├─ registry ── edge, one per connection
 //	 ├─ operations
 //	 ├─ events
-//	 └─ fronts (SpawnFront)
+//	 ├─ clients ── client, one per connection
+//	 └─ fronts (StartFront)
 type System struct {
 	opts     Options
 	log      zerolog.Logger
@@ -30,8 +31,8 @@ type System struct {
 	heartbeat atomic.Int64  // the interval for the fleet as it is, in nanoseconds
 	hellos    chan struct{} // a place for each connection that has said nothing yet
 
-	registry, operations, events *actor.PID
-	edgeProps                    *actor.Props
+	registry, operations, events, clients *actor.PID
+	edgeProps, clientProps                *actor.Props
 }
 
 // Options are what the actors need to know.
@@ -60,10 +61,12 @@ func NewSystem(opts Options) *System {
 	s.heartbeat.Store(int64(opts.Table.HeartbeatInterval))
 	s.actors = newActorSystem(opts.Log, s)
 	s.edgeProps = childProps(func() actor.Actor { return &edge{sys: s} })
+	s.clientProps = childProps(func() actor.Actor { return &client{sys: s} })
 	// Events and operations first: the registry speaks to them from its first message on.
 	s.events = s.actors.Root.Spawn(rootProps(func() actor.Actor { return newEvents(s) }, resume))
 	s.operations = s.actors.Root.Spawn(rootProps(func() actor.Actor { return newOperations(s) }, resume))
 	s.registry = s.actors.Root.Spawn(rootProps(func() actor.Actor { return newRegistry(s) }, stop))
+	s.clients = s.actors.Root.Spawn(rootProps(func() actor.Actor { return &clients{sys: s} }, stop))
 	return s
 }
 
@@ -79,45 +82,46 @@ func (s *System) HeartbeatInterval() time.Duration { return time.Duration(s.hear
 // arrived gives back a place among the connections that have said nothing yet.
 func (s *System) arrived() { <-s.hellos }
 
-// Drain turns away what is new, says GoAway to every Edge, and waits until no command is unanswered and no Edge is connected,
-// or until the context ends. What is then still unanswered becomes unknown.
+// Drain turns away what is new, says GoAway to every Edge and Client, and waits until no command is unanswered and nobody is
+// connected, or until the context ends. What is then still unanswered becomes unknown.
 func (s *System) Drain(ctx context.Context) {
-	done := make(chan struct{})
-	s.root().Send(s.registry, &drain{done: done})
-	<-done
+	for _, pid := range []*actor.PID{s.registry, s.clients} {
+		done := make(chan struct{})
+		s.root().Send(pid, &drain{done: done})
+		<-done
+	}
 	for s.busy(ctx) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(20 * time.Millisecond):
-			continue
 		}
-		break
 	}
 	settled := make(chan struct{})
 	s.root().Send(s.operations, &settleAll{done: settled})
 	<-settled
 }
 
+// busy asks whether there is still something to wait for, and whether there is time to.
 func (s *System) busy(ctx context.Context) bool {
-	underWay := make(chan int, 2)
-	s.root().Send(s.operations, &underWayAsk{to: underWay})
-	s.root().Send(s.registry, &connectionsAsk{to: underWay})
-	for range 2 {
+	counts := make(chan int, 3)
+	s.root().Send(s.operations, &underWayAsk{to: counts})
+	s.root().Send(s.registry, &connectionsAsk{to: counts})
+	s.root().Send(s.clients, &connectionsAsk{to: counts})
+	sum := 0
+	for range cap(counts) {
 		select {
-		case n := <-underWay:
-			if n > 0 {
-				return true
-			}
+		case n := <-counts:
+			sum += n
 		case <-ctx.Done():
 			return false
 		}
 	}
-	return false
+	return sum > 0 && ctx.Err() == nil
 }
 
-// Stop ends the actors: the registry with its connections, then operations, then events. Fronts are stopped before.
+// Stop ends the actors: clients, the registry with its connections, then operations, then events. Fronts are stopped before.
 func (s *System) Stop() {
-	for _, pid := range []*actor.PID{s.registry, s.operations, s.events} {
+	for _, pid := range []*actor.PID{s.clients, s.registry, s.operations, s.events} {
 		_ = s.root().PoisonFuture(pid).Wait() // its own timeout bounds it
 	}
 	s.actors.Shutdown()

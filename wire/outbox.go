@@ -56,5 +56,3 @@ func (o *outbox) withdraw(tag uint64) bool {
 	o.waiting = slices.Delete(o.waiting, i, i+1)
 	return true
 }
-
-func (o *outbox) drop() { o.waiting, o.bytes = nil, 0 }

@@ -27,6 +27,7 @@ type TCPLink struct {
 	outbox   outbox
 	writing  bool // the writer goroutine runs; while it does, it alone writes
 	ended    bool // takes nothing more
+	aborted  bool // begins no further frame
 	finishBy time.Time
 	written  chan struct{} // made by Finish; closed when nothing more will be written
 }
@@ -142,7 +143,7 @@ func (l *TCPLink) finishLocked() {
 func (l *TCPLink) Abort() {
 	l.mu.Lock()
 	l.endLocked()
-	l.outbox.drop()
+	l.aborted = true // what waits stays, so that Withdraw can still tell what was never begun
 	l.mu.Unlock()
 	l.cut()
 }

@@ -43,7 +43,10 @@ func (l *TCPLink) writeOut() {
 // the link was finished and this is its end.
 func (l *TCPLink) nextBatch() []outFrame {
 	l.mu.Lock()
-	batch := l.outbox.take(batchBytes)
+	var batch []outFrame
+	if !l.aborted {
+		batch = l.outbox.take(batchBytes)
+	}
 	rest := len(batch) == 0 && !l.ended
 	if rest {
 		l.writing = false

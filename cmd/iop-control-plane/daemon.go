@@ -24,7 +24,7 @@ type daemon struct {
 	listeners *listeners
 	system    *actors.System
 	http      *httpapi.Server
-	fronts    struct{ http, edges *actors.FrontHandle }
+	fronts    struct{ http, edges, clients *actors.FrontHandle }
 
 	ready  atomic.Bool
 	failed chan error // the first front that can't serve on
@@ -51,6 +51,11 @@ func (d *daemon) start(addressesFile string) error {
 		Plane: d.system, Keys: d.system.Keys, Loopback: d.listeners.httpOnLoopback(), Ready: d.readiness,
 		Version: version, Commit: buildCommit(), MaxFrameBytes: d.cfg.Edges.MaxFrameBytes, Registry: registry, Log: d.log,
 	})
+	clients, err := actors.NewClientFront(d.system, d.cfg.Client.AllowedOrigins)
+	if err != nil {
+		return err
+	}
+	d.fronts.clients = d.system.StartFront(clients, d.listeners.wire, d.fail)
 	d.fronts.edges = d.system.StartFront(actors.NewEdgeFront(d.system), d.listeners.edge, d.fail)
 	d.fronts.http = d.system.StartFront(d.http, d.listeners.http, d.fail)
 	d.ready.Store(true)
@@ -104,6 +109,7 @@ func (d *daemon) stop() {
 	d.ready.Store(false)
 	d.http.Drain()
 	d.fronts.edges.Stop(ctx)
+	d.fronts.clients.Stop(ctx)
 	pending, enough := context.WithTimeout(ctx, d.cfg.Server.ShutdownTimeout*9/10)
 	defer enough()
 	d.system.Drain(pending)
