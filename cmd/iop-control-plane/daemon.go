@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/hex"
-	"fmt"
 	"io"
+	"net/http"
 	"sync/atomic"
 
 	"github.com/rs/zerolog"
@@ -22,6 +21,9 @@ type daemon struct {
 	warnings atomic.Pointer[[]string]
 
 	listeners *listeners
+	tls       *wire.ServerTLS // nil: off
+	unwatch   func()          // ends the watch over the TLS files
+	debug     *http.Server    // nil: off
 	system    *actors.System
 	http      *httpapi.Server
 	fronts    struct{ http, edges, clients *actors.FrontHandle }
@@ -44,6 +46,10 @@ func (d *daemon) start(addressesFile string) error {
 	if d.listeners, err = openListeners(d.cfg); err != nil {
 		return err
 	}
+	if err := d.startTLS(); err != nil {
+		d.listeners.close()
+		return err
+	}
 	d.warn(d.cfg)
 	d.system = actors.NewSystem(systemOptions(d.cfg, d.log))
 	registry := newMetrics(d.system)
@@ -58,6 +64,7 @@ func (d *daemon) start(addressesFile string) error {
 	d.fronts.clients = d.system.StartFront(clients, d.listeners.wire, d.fail)
 	d.fronts.edges = d.system.StartFront(actors.NewEdgeFront(d.system), d.listeners.edge, d.fail)
 	d.fronts.http = d.system.StartFront(d.http, d.listeners.http, d.fail)
+	d.startDebug()
 	d.ready.Store(true)
 	d.listeners.announce(d.log)
 	return d.listeners.writeAddresses(addressesFile)
@@ -95,8 +102,14 @@ func (d *daemon) reload(read func() (*configs.ControlPlane, error)) {
 		d.log.Error().Str("problems", err.Error()).Msg("the configuration was not reloaded")
 		return
 	}
+	if d.tls != nil {
+		if err := d.tls.Reload(tlsFiles(cfg)); err != nil {
+			d.log.Error().Err(err).Msg("the configuration was not reloaded: the TLS files are no good")
+			return
+		}
+	}
 	d.cfg = cfg
-	setLevel(cfg.Log.Level)
+	_ = setLevel(cfg.Log.Level) // the check has seen that it is one
 	d.system.SetKeys(keyring(cfg))
 	d.warn(cfg)
 	d.log.Info().Strs("need_a_restart", ignored).Msg("the configuration was reloaded")
@@ -115,40 +128,9 @@ func (d *daemon) stop() {
 	d.system.Drain(pending)
 	d.fronts.http.Stop(ctx)
 	d.system.Stop()
+	if d.debug != nil {
+		_ = d.debug.Close()
+	}
+	d.unwatch()
 	d.log.Info().Msg("stopped")
-}
-
-func systemOptions(cfg *configs.ControlPlane, log zerolog.Logger) actors.Options {
-	return actors.Options{
-		ServerID: cfg.Server.ID, Version: version,
-		HelloTimeout: cfg.Edges.HelloTimeout, MaxFrameBytes: cfg.Edges.MaxFrameBytes, MaxInFlight: cfg.Edges.MaxInFlight,
-		Link: wire.LinkOptions{MaxQueueFrames: 4 * cfg.Edges.MaxInFlight, MaxQueueBytes: 4 * cfg.Edges.MaxFrameBytes, WriteTimeout: cfg.Edges.WriteTimeout},
-		Table: actors.TableOptions{
-			MaxConnections: cfg.Edges.MaxConnections, RejectDuplicates: cfg.Edges.DuplicatePolicy == "reject",
-			HeartbeatInterval: cfg.Edges.HeartbeatInterval, MaxHeartbeatsPerSecond: cfg.Edges.MaxHeartbeatsPerSecond,
-			RetainDisconnected: cfg.Edges.RetainDisconnected, RetainDisconnectedMax: cfg.Edges.RetainDisconnectedMax,
-		},
-		History: actors.HistoryOptions{FleetBuffer: cfg.Events.FleetBuffer, EdgeBuffer: cfg.Events.EdgeBuffer},
-		Audit:   actors.AuditOptions{FleetBuffer: cfg.Audit.FleetBuffer, EdgeBuffer: cfg.Audit.EdgeBuffer, IdempotencyWindow: cfg.Audit.IdempotencyWindow},
-		Keyring: keyring(cfg), Log: log,
-	}
-}
-
-func keyring(cfg *configs.ControlPlane) *actors.Keyring {
-	k := &actors.Keyring{EdgeCertificates: cfg.TLS.EdgeClientCAFile != ""}
-	for _, e := range cfg.Auth.Edges {
-		k.Edges = append(k.Edges, actors.EdgeKey{Pattern: e.EdgeID, SHA256: sum(e.TokenSHA256)})
-	}
-	for _, o := range cfg.Auth.Operators {
-		k.Operators = append(k.Operators, actors.OperatorKey{Name: o.Name, Role: actors.Role(o.Role), SHA256: sum(o.TokenSHA256)})
-	}
-	return k
-}
-
-// sum reads a hash that the configuration's check has seen to be one.
-func sum(digits string) (s [32]byte) {
-	if n, err := hex.Decode(s[:], []byte(digits)); err != nil || n != len(s) {
-		panic(fmt.Sprintf("a token hash of %d bytes passed the check", n))
-	}
-	return s
 }

@@ -1,0 +1,42 @@
+# What people do with this project. Everything needs Go and make alone; `make lint` and `make race`'s C compiler are the exceptions, and
+# say so.
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+COMMANDS := $(notdir $(wildcard cmd/*))
+
+.PHONY: help build run test check proto lint fuzz bench load clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+build: ## all commands, into bin/
+	@mkdir -p bin
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+run: ## the daemon in dev mode with a small made-up fleet beside it; Ctrl-C ends both
+	@LDFLAGS='$(LDFLAGS)' scripts/run.sh
+
+test: ## everything, with the race detector where there is a C compiler
+	@scripts/test.sh
+
+check: ## formatting, vet, and that generated code is what the .proto files say
+	@scripts/check.sh
+
+proto: ## regenerate proto/**/*.pb.go
+	go run ./scripts/protogen
+
+lint: ## buf and staticcheck; fetches them first (npm for buf)
+	@scripts/lint.sh
+
+fuzz: ## each fuzz target for FUZZTIME (default 1000000x inputs)
+	@scripts/fuzz.sh
+
+bench: ## memory and CPU beside a plain baseline server, and the packages' benchmarks
+	@scripts/bench.sh
+
+load: ## a simple load on a daemon of its own
+	@scripts/load.sh
+
+clean: ## what the above left
+	rm -rf bin .tools

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+
+	"github.com/rs/zerolog"
+
+	"iop/actors"
+	"iop/configs"
+	"iop/wire"
+)
+
+func systemOptions(cfg *configs.ControlPlane, log zerolog.Logger) actors.Options {
+	return actors.Options{
+		ServerID: cfg.Server.ID, Version: version,
+		HelloTimeout: cfg.Edges.HelloTimeout, MaxFrameBytes: cfg.Edges.MaxFrameBytes, MaxInFlight: cfg.Edges.MaxInFlight,
+		Link: wire.LinkOptions{MaxQueueFrames: 4 * cfg.Edges.MaxInFlight, MaxQueueBytes: 4 * cfg.Edges.MaxFrameBytes, WriteTimeout: cfg.Edges.WriteTimeout},
+		Table: actors.TableOptions{
+			MaxConnections: cfg.Edges.MaxConnections, RejectDuplicates: cfg.Edges.DuplicatePolicy == "reject",
+			HeartbeatInterval: cfg.Edges.HeartbeatInterval, MaxHeartbeatsPerSecond: cfg.Edges.MaxHeartbeatsPerSecond,
+			RetainDisconnected: cfg.Edges.RetainDisconnected, RetainDisconnectedMax: cfg.Edges.RetainDisconnectedMax,
+		},
+		History: actors.HistoryOptions{FleetBuffer: cfg.Events.FleetBuffer, EdgeBuffer: cfg.Events.EdgeBuffer},
+		Audit:   actors.AuditOptions{FleetBuffer: cfg.Audit.FleetBuffer, EdgeBuffer: cfg.Audit.EdgeBuffer, IdempotencyWindow: cfg.Audit.IdempotencyWindow},
+		Keyring: keyring(cfg), Log: log,
+	}
+}
+
+func keyring(cfg *configs.ControlPlane) *actors.Keyring {
+	k := &actors.Keyring{EdgeCertificates: cfg.TLS.EdgeClientCAFile != ""}
+	for _, e := range cfg.Auth.Edges {
+		k.Edges = append(k.Edges, actors.EdgeKey{Pattern: e.EdgeID, SHA256: sum(e.TokenSHA256)})
+	}
+	for _, o := range cfg.Auth.Operators {
+		k.Operators = append(k.Operators, actors.OperatorKey{Name: o.Name, Role: actors.Role(o.Role), SHA256: sum(o.TokenSHA256)})
+	}
+	return k
+}
+
+// sum reads a hash that the configuration's check has seen to be one.
+func sum(digits string) (s [32]byte) {
+	if n, err := hex.Decode(s[:], []byte(digits)); err != nil || n != len(s) {
+		panic(fmt.Sprintf("a token hash of %d bytes passed the check", n))
+	}
+	return s
+}

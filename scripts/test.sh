@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Runs every test. With the race detector where it can be built (it needs cgo and a C compiler).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/check.sh
+race=()
+if [ "$(go env CGO_ENABLED)" = 1 ] && command -v "$(go env CC)" >/dev/null; then
+	race=(-race)
+else
+	echo "test: no C compiler here, so without the race detector" >&2
+fi
+go test "${race[@]}" -count=1 -timeout 10m ./...
