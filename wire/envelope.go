@@ -47,6 +47,20 @@ func AppendFrame(b []byte, e *iopv1.Envelope) ([]byte, error) {
 // Size is the payload length that an envelope will have as a frame.
 func Size(e *iopv1.Envelope) int { return proto.Size(e) }
 
+// Fits tells whether an envelope can be sent to a peer with this max_frame_bytes. A frame that is too long, or that the
+// peer's Decode refuses, ends the connection: whoever sends what others gave it (parameters, results) asks first.
+func Fits(e *iopv1.Envelope, maxFrameBytes int) bool {
+	if Size(e) > maxFrameBytes {
+		return false
+	}
+	frame, err := AppendFrame(nil, e)
+	if err != nil {
+		return false
+	}
+	_, err = Decode(frame[HeaderBytes:])
+	return err == nil
+}
+
 // Field numbers of Envelope and Pong, for the one message written by hand.
 const (
 	envelopeReplyTo = 2

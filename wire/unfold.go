@@ -10,23 +10,30 @@ import (
 	iopv1 "iop/proto/iop/v1"
 )
 
-// A frame of empty sub-messages grows some 70-fold when it is decoded, so that 1 MiB on the wire would
-// be 70 MiB in memory. An honest snapshot grows 6-fold. What a frame would unfold to is therefore
-// estimated from its tags alone, and one beyond maxUnfoldedBytes is refused undecoded.
+// A frame of empty sub-messages grows more than 100-fold when it is decoded, so that 1 MiB on the wire would be
+// 100 MiB in memory. An honest snapshot grows 6-fold. What a frame would unfold to is therefore estimated from its
+// tags alone, and one beyond maxUnfoldedBytes is refused undecoded.
 const (
 	maxUnfoldedBytes = 16 << 20
-	// unfoldAtMost is over the growth of the worst element (two bytes that become a message), so that a
+	// unfoldAtMost is over the growth of the worst element (four bytes that become a message and a map), so that a
 	// frame of maxUnfoldedBytes/unfoldAtMost (128 KiB) can't go beyond the limit and isn't even looked at.
 	unfoldAtMost = 128
-	// stringBytes is a string's header; mapEntryBytes what a map needs for one entry beside its key and value.
-	stringBytes   = 16
-	mapEntryBytes = 64
+
+	// What the estimate takes for a string beside its bytes, for the pointer that a list has to a message, for the
+	// wrapper that a oneof has around anything, for a map that isn't empty, and for each of its entries beside key
+	// and value. Lists and maps have room to grow.
+	stringBytes  = 24
+	pointerBytes = 16
+	wrapperBytes = 16
+	mapBytes     = 336
+	entryBytes   = 64
 )
 
 // shape is what the estimate knows of a message type.
 type shape struct {
-	bytes  int // of its Go struct, or of a map's entry
-	fields map[protowire.Number]*shape
+	bytes  int // of its Go struct, and of what comes with it
+	entry  bool
+	fields map[protowire.Number]*shape // messages, and what a oneof wraps
 }
 
 var envelopeShape = shapeOf((&iopv1.Envelope{}).ProtoReflect().Descriptor(), map[protoreflect.FullName]*shape{})
@@ -35,27 +42,51 @@ func shapeOf(d protoreflect.MessageDescriptor, seen map[protoreflect.FullName]*s
 	if s := seen[d.FullName()]; s != nil {
 		return s
 	}
-	s := &shape{bytes: mapEntryBytes, fields: map[protowire.Number]*shape{}}
+	s := &shape{entry: d.IsMapEntry(), fields: map[protowire.Number]*shape{}}
 	seen[d.FullName()] = s
-	if !d.IsMapEntry() {
-		t, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
-		if err != nil {
-			panic("wire: " + string(d.FullName()) + " is not linked in") // the descriptor came from generated code
-		}
-		s.bytes = int(reflect.TypeOf(t.Zero().Interface()).Elem().Size())
+	if s.entry {
+		s.bytes = entryBytes
+	} else {
+		s.bytes = structBytes(d)
 	}
 	for i := range d.Fields().Len() {
 		f := d.Fields().Get(i)
-		if f.Message() == nil {
-			continue
+		if child := fieldShape(f, s, seen); child != nil {
+			s.fields[protowire.Number(f.Number())] = child
 		}
-		child := shapeOf(f.Message(), seen)
-		if f.ContainingOneof() != nil || f.IsList() { // the oneof's wrapper, the list's pointer
-			child = &shape{bytes: child.bytes + stringBytes, fields: child.fields}
-		}
-		s.fields[protowire.Number(f.Number())] = child
 	}
 	return s
+}
+
+// fieldShape is nil for a field that takes nothing beside its place in the struct, and for strings.
+func fieldShape(f protoreflect.FieldDescriptor, in *shape, seen map[protoreflect.FullName]*shape) *shape {
+	if f.Message() == nil {
+		if f.ContainingOneof() != nil && f.Kind() != protoreflect.StringKind && f.Kind() != protoreflect.BytesKind {
+			return &shape{bytes: wrapperBytes}
+		}
+		return nil
+	}
+	child := shapeOf(f.Message(), seen)
+	switch {
+	case in.entry: // a value is made even where the entry has none
+		in.bytes += child.bytes
+		return &shape{fields: child.fields}
+	case f.ContainingOneof() != nil:
+		return &shape{bytes: child.bytes + wrapperBytes, fields: child.fields}
+	case f.IsList():
+		return &shape{bytes: child.bytes + pointerBytes, fields: child.fields}
+	default:
+		return child
+	}
+}
+
+// structBytes is what the allocator takes for a message's Go struct.
+func structBytes(d protoreflect.MessageDescriptor) int {
+	t, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
+	if err != nil {
+		panic("wire: " + string(d.FullName()) + " is not linked in") // the descriptor came from generated code
+	}
+	return (int(reflect.TypeOf(t.Zero().Interface()).Elem().Size()) + 15) &^ 15
 }
 
 func unfoldsTooFar(frame []byte) bool {
@@ -65,11 +96,12 @@ func unfoldsTooFar(frame []byte) bool {
 	return unfolded(frame, envelopeShape, maxDepth) > maxUnfoldedBytes
 }
 
-// unfolded estimates the memory of a decoded message. What isn't well formed is left to the decoder to
-// refuse, and what nests too deep, too.
+// unfolded estimates the memory of a decoded message. What isn't well formed is left to the decoder to refuse, and
+// what nests too deep, too: both count depth alike.
 func unfolded(b []byte, s *shape, depth int) int {
 	sum := s.bytes
-	for len(b) > 0 && depth > 0 {
+	var maps protowire.Number // the field whose map has been counted: no message here has two
+	for len(b) > 0 && depth > 0 && sum <= maxUnfoldedBytes {
 		num, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
 			return sum
@@ -80,6 +112,9 @@ func unfolded(b []byte, s *shape, depth int) int {
 				return sum
 			}
 			b = b[n:]
+			if child := s.fields[num]; child != nil {
+				sum += child.bytes
+			}
 			continue
 		}
 		v, n := protowire.ConsumeBytes(b)
@@ -87,14 +122,16 @@ func unfolded(b []byte, s *shape, depth int) int {
 			return sum
 		}
 		b = b[n:]
-		if child := s.fields[num]; child != nil {
-			sum += unfolded(v, child, depth-1)
-		} else {
+		child := s.fields[num]
+		if child == nil {
 			sum += stringBytes + len(v)
+			continue
 		}
-		if sum > maxUnfoldedBytes {
-			return sum
+		if child.entry && maps != num {
+			maps = num
+			sum += mapBytes
 		}
+		sum += unfolded(v, child, depth-1)
 	}
 	return sum
 }
