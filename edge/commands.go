@@ -79,13 +79,13 @@ func (c *commands) request(from answerer, replyTo uint64, req *iopv1.EdgeCommand
 		if usableID(id) {
 			c.outcomes.settle(refused)
 		}
-		c.log.Info("A command was rejected.", "command_id", id, "operation", req.Operation, "why", why)
+		c.log.Info("A command was rejected.", "command_id", clip(id), "operation", clip(req.Operation), "why", why)
 		from.answerCommand(replyTo, refused)
 		return
 	}
 	r := &run{id: id, from: from, replyTo: replyTo, started: time.Now()}
 	c.outcomes.begin(id, r)
-	c.log.Info("A command starts.", "command_id", id, "operation", req.Operation, "node_id", req.NodeId, "requested_by", req.RequestedBy)
+	c.log.Info("A command starts.", "command_id", id, "operation", req.Operation, "node_id", clip(req.NodeId), "requested_by", clip(req.RequestedBy))
 	c.idle.Go(func() { c.run(r, req) })
 }
 

@@ -20,6 +20,9 @@ func (s *serving) take(e *iopv1.Envelope, now time.Time) {
 	if e.ReplyTo != 0 {
 		return // an answer, and this side asks nothing but pings
 	}
+	if e.Id == 0 && isQuestion(e) {
+		return // nobody waits; a snapshot without reply_to would be a push, and those have a pace
+	}
 	switch body := e.Body.(type) {
 	case *iopv1.Envelope_Ping:
 		s.conn.send(&iopv1.Envelope{ReplyTo: e.Id, Body: &iopv1.Envelope_Pong{Pong: &iopv1.Pong{SentAt: body.Ping.SentAt}}})
@@ -36,6 +39,10 @@ func (s *serving) take(e *iopv1.Envelope, now time.Time) {
 	default:
 		s.refuseUnknown(e.Id)
 	}
+}
+
+func isQuestion(e *iopv1.Envelope) bool {
+	return e.GetEdgeStatusRequest() != nil || e.GetEdgeCommandQueryRequest() != nil
 }
 
 // takePong puts a new interval in force. Only the answer to the last Ping tells the server's time, because only of
