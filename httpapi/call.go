@@ -61,9 +61,15 @@ func (c *call) boundBody() {
 	}
 }
 
-// within bounds what a handler waits for; the caller's hanging up ends it, too.
+// within bounds a wait for Edges; the caller's hanging up ends it, too.
 func (c *call) within(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.r.Context(), d+ownTime)
+}
+
+// soon bounds a wait for what the Control Plane has in memory. The caller doesn't end it: one that has said all and closed
+// its half of the connection looks to net/http like one that has gone, and an answer is as quick as finding out.
+func (c *call) soon() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(c.r.Context()), ownTime)
 }
 
 // answer writes a whole answer.

@@ -54,7 +54,7 @@ func (s *Server) command(c *call) *problem {
 	p = asProblem(reply.Fault)
 	p.operation, p.edgeError = reply.Operation, reply.EdgeError
 	if p.Code == wire.EdgeDisconnected {
-		p.edge = s.lastEnd(ctx, c.edgeID, nil)
+		p.edge = c.lastEnd(nil)
 	}
 	return p
 }

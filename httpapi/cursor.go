@@ -19,6 +19,9 @@ func encodeCursor(kind byte, place []byte) string {
 }
 
 func decodeCursor(kind byte, cursor string) (place []byte, ok bool) {
+	if !isToken(cursor) { // base64 would overlook line breaks
+		return nil, false
+	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(b) == 0 || b[0] != kind {
 		return nil, false

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"strconv"
 	"strings"
 
@@ -11,7 +10,7 @@ import (
 
 // fleet gives the registry's views as they are now.
 func (c *call) fleet() (*actors.Fleet, *problem) {
-	ctx, cancel := c.within(0)
+	ctx, cancel := c.soon()
 	defer cancel()
 	f, fault := c.s.opts.Plane.Fleet(ctx)
 	return f, asProblem(fault)
@@ -179,15 +178,15 @@ func appendEdge(b []byte, f *actors.Fleet, v *actors.View) []byte {
 	return append(b, '}')
 }
 
-// lastEnd finds when and why an Edge's connection ended, for a problem that says it has none. had is the view as it
-// was when the Edge was asked; it is looked up anew when that one was still connected.
-func (s *Server) lastEnd(ctx context.Context, edgeID string, had *actors.View) *actors.View {
-	if had != nil && !had.Connected {
+// lastEnd finds when and why an Edge's connection ended, for a problem that says it has none. had is what the answer said
+// of the Edge, nil where it said nothing.
+func (c *call) lastEnd(had *actors.View) *actors.View {
+	if had != nil {
 		return had
 	}
-	f, fault := s.opts.Plane.Fleet(ctx)
-	if fault != nil {
+	f, p := c.fleet()
+	if p != nil {
 		return nil
 	}
-	return f.Get(edgeID)
+	return f.Get(c.edgeID)
 }

@@ -38,7 +38,7 @@ func (s *Server) fleetEvents(c *call) *problem {
 }
 
 func (s *Server) listEvents(c *call, q actors.EventQuery) *problem {
-	ctx, cancel := c.within(0)
+	ctx, cancel := c.soon()
 	defer cancel()
 	page, fault := s.opts.Plane.Events(ctx, q)
 	if fault != nil {

@@ -33,19 +33,7 @@ func (s *Server) frameFits(ask *actors.CommandAsk, parameters map[string]any, bo
 	if most <= s.opts.MaxFrameBytes && most <= alwaysDecoded {
 		return true
 	}
-	fields, err := structpb.NewStruct(parameters)
-	if err != nil {
-		return false // there is no such value
-	}
-	e := &iopv1.Envelope{Id: math.MaxUint64, Body: &iopv1.Envelope_EdgeCommandRequest{EdgeCommandRequest: &iopv1.EdgeCommandRequest{
-		CommandId:   strings.Repeat("x", longestCommandID),
-		Operation:   ask.Operation,
-		NodeId:      ask.NodeID,
-		Parameters:  fields,
-		Timeout:     durationpb.New(ask.Timeout),
-		RequestedBy: ask.RequestedBy,
-		ExpiresAt:   timestamppb.New(time.Now()),
-	}}}
+	e := commandEnvelope(ask, parameters)
 	size := wire.Size(e)
 	if size > s.opts.MaxFrameBytes {
 		return false
@@ -59,4 +47,21 @@ func (s *Server) frameFits(ask *actors.CommandAsk, parameters map[string]any, bo
 	}
 	_, err = wire.Decode(frame[wire.HeaderBytes:])
 	return err == nil
+}
+
+// commandEnvelope is a command as it would be sent, with the longest of what is not known yet.
+func commandEnvelope(ask *actors.CommandAsk, parameters map[string]any) *iopv1.Envelope {
+	fields, err := structpb.NewStruct(parameters)
+	if err != nil {
+		panic("httpapi: a body was parsed into what a Struct can't hold: " + err.Error())
+	}
+	return &iopv1.Envelope{Id: math.MaxUint64, Body: &iopv1.Envelope_EdgeCommandRequest{EdgeCommandRequest: &iopv1.EdgeCommandRequest{
+		CommandId:   strings.Repeat("x", longestCommandID),
+		Operation:   ask.Operation,
+		NodeId:      ask.NodeID,
+		Parameters:  fields,
+		Timeout:     durationpb.New(ask.Timeout),
+		RequestedBy: ask.RequestedBy,
+		ExpiresAt:   timestamppb.New(time.Now()),
+	}}}
 }

@@ -42,7 +42,7 @@ func (s *Server) fleetOperations(c *call) *problem {
 }
 
 func (s *Server) listOperations(c *call, q actors.OperationQuery) *problem {
-	ctx, cancel := c.within(0)
+	ctx, cancel := c.soon()
 	defer cancel()
 	page, fault := s.opts.Plane.Operations(ctx, q)
 	if fault != nil {
@@ -77,7 +77,7 @@ func (s *Server) showOperation(c *call) *problem {
 	if _, _, p := c.edge(); p != nil {
 		return p
 	}
-	ctx, cancel := c.within(0)
+	ctx, cancel := c.soon()
 	defer cancel()
 	o, fault := s.opts.Plane.Operation(ctx, c.edgeID, c.r.PathValue("operation_id"))
 	if fault != nil {

@@ -45,7 +45,7 @@ func (s *Server) askedStatus(c *call, timeout time.Duration) *problem {
 		p := asProblem(reply.Fault)
 		p.edgeError = reply.EdgeError
 		if p.Code == wire.EdgeDisconnected {
-			p.edge = s.lastEnd(ctx, c.edgeID, reply.View)
+			p.edge = c.lastEnd(reply.View)
 		}
 		return p
 	}

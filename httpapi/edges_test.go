@@ -1,0 +1,187 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"iop/actors"
+	"iop/wire"
+)
+
+func TestEdgeView(t *testing.T) {
+	full := connectedEdge("seoul-1", site("seoul-1", time.Now().Add(-3*time.Second)))
+	full.Labels = map[string]string{"zone": "b", "region": "kr", `q"`: "\x01"}
+	full.Operations = []string{"node.drain"}
+	full.Takeovers, full.ConflictUntil = 2, time.Now().Add(time.Minute)
+	bare := &actors.View{EdgeID: "bare", Pulse: actors.NewPulse(0, 0, nil)}
+	s := newServer(&fakePlane{views: []*actors.View{full, bare, goneEdge("gone", nil), staleEdge("quiet", nil)}})
+
+	o := do(s, http.MethodGet, "/edges/seoul-1", "").want(t)
+	wantAt(t, o, "edge_id", "seoul-1", "name", "Edge seoul-1", "version", "0.1", "instance_id", "i-1", "labels", `{"q\"":"\u0001","region":"kr","zone":"b"}`,
+		"operations", `["node.drain"]`, "state", "connected", "connected", "true", "disconnected_at", "null", "disconnect_reason", "null",
+		"connections", "1", "takeovers", "2", "conflict", "true", "heartbeat_interval_ms", "15000", "clock_skew_ms", "null")
+	if age := o["snapshot_age_ms"].(float64); age < 3000 || age > 10_000 {
+		t.Errorf("snapshot_age_ms %v", age)
+	}
+	for _, key := range []string{"connected_at", "last_seen_at"} {
+		if at, err := time.Parse(time.RFC3339Nano, o[key].(string)); err != nil || !strings.HasSuffix(o[key].(string), "Z") || time.Since(at) > 2*time.Hour {
+			t.Errorf("%s is %v", key, o[key])
+		}
+	}
+	wantAt(t, do(s, http.MethodGet, "/edges/bare", "").want(t), "name", "null", "version", "null", "instance_id", "null", "labels", "{}",
+		"operations", "[]", "snapshot_age_ms", "null", "connected_at", "null", "state", "disconnected")
+	wantAt(t, do(s, http.MethodGet, "/edges/gone", "").want(t), "state", "disconnected", "connected", "false",
+		"disconnect_reason", "heartbeat_timeout", "conflict", "false")
+	wantAt(t, do(s, http.MethodGet, "/edges/quiet", "").want(t), "state", "stale", "connected", "true")
+	do(s, http.MethodGet, "/edges/nobody", "").wantProblem(t, wire.EdgeNotFound)
+
+	failing := newServer(&fakePlane{fleetFault: &wire.Fault{Code: wire.Internal, Message: "slow"}})
+	do(failing, http.MethodGet, "/edges/x", "").wantProblem(t, wire.Internal)
+	do(failing, http.MethodGet, "/edges", "").wantProblem(t, wire.Internal)
+}
+
+// crowd is n Edges with every third one stale and every fifth one gone, labelled with their zone.
+func crowd(n int) []*actors.View {
+	var views []*actors.View
+	for i := range n {
+		id := fmt.Sprintf("e-%04d", i)
+		v := connectedEdge(id, nil)
+		switch {
+		case i%5 == 0:
+			v = goneEdge(id, nil)
+		case i%3 == 0:
+			v = staleEdge(id, nil)
+		}
+		v.Labels = map[string]string{"zone": fmt.Sprint(i % 2), "all": "yes"}
+		views = append(views, v)
+	}
+	return views
+}
+
+// pages follows next_cursor to the end and gives each page.
+func pages(t *testing.T, s *Server, target string, between func(page int)) []map[string]any {
+	t.Helper()
+	var all []map[string]any
+	for cursor := ""; len(all) < 1000; {
+		o := do(s, http.MethodGet, target+"&cursor="+cursor, "").want(t)
+		all = append(all, o)
+		next, more := o["next_cursor"].(string)
+		if !more {
+			return all
+		}
+		if !isToken(next) {
+			t.Fatalf("cursor %q", next)
+		}
+		cursor = next
+		between(len(all))
+	}
+	t.Fatal("the pages don't end")
+	return nil
+}
+
+func ids(list any) []string {
+	var out []string
+	for _, x := range list.([]any) {
+		out = append(out, x.(map[string]any)["edge_id"].(string))
+	}
+	return out
+}
+
+func TestEdgeListFilters(t *testing.T) {
+	s := newServer(&fakePlane{views: append(crowd(30), connectedEdge("zz", nil))})
+	for query, want := range map[string][]string{ // total, connected, stale, disconnected, listed
+		"":                              {"31", "17", "8", "6", "31"},
+		"prefix=e-":                     {"30", "16", "8", "6", "30"},
+		"prefix=e-002":                  {"10", "5", "3", "2", "10"},
+		"prefix=nobody":                 {"0", "0", "0", "0", "0"},
+		"state=connected":               {"17", "17", "0", "0", "17"},
+		"state=stale&limit=3":           {"8", "0", "8", "0", "3"},
+		"state=disconnected":            {"6", "0", "0", "6", "6"},
+		"label=zone%3D1&label=all=yes":  {"15", "8", "4", "3", "15"},
+		"label=zone%3D1&label=zone%3D0": {"0", "0", "0", "0", "0"},
+		"label=zone%3D":                 {"0", "0", "0", "0", "0"},
+		"limit=31":                      {"31", "17", "8", "6", "31"},
+	} {
+		o := do(s, http.MethodGet, "/edges?"+query, "").want(t)
+		wantAt(t, o, "total", want[0], "connected", want[1], "stale", want[2], "disconnected", want[3])
+		if n := fmt.Sprint(len(o["edges"].([]any))); n != want[4] {
+			t.Errorf("%q lists %s, want %s", query, n, want[4])
+		}
+		if more := o["next_cursor"] != nil; more != (query == "state=stale&limit=3") {
+			t.Errorf("%q: next_cursor %v", query, o["next_cursor"])
+		}
+	}
+	for _, query := range []string{"limit=0", "limit=1001", "limit=x", "state=nope", "label=novalue", "cursor=%21%21", "limit=1&limit=2",
+		"prefix=a&prefix=b", "state=stale&state=stale", "cursor=" + encodeCursor(operationsCursor, []byte("x"))} {
+		do(s, http.MethodGet, "/edges?"+query, "").wantProblem(t, wire.InvalidRequest)
+	}
+}
+
+// Nobody who stays is lost or listed twice while others come and go between the pages.
+func TestEdgeListPages(t *testing.T) {
+	plane := &fakePlane{views: crowd(50)}
+	s := newServer(plane)
+	all := pages(t, s, "/edges?limit=7&prefix=e-", func(page int) {
+		plane.views = slices.DeleteFunc(plane.views, func(v *actors.View) bool { return v.EdgeID == fmt.Sprintf("e-%04d", page*5) })
+		plane.views = append(plane.views, connectedEdge(fmt.Sprintf("e-%04d-late", page), nil))
+	})
+	var got []string
+	for _, page := range all {
+		got = append(got, ids(page["edges"])...)
+	}
+	if !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) {
+		t.Errorf("not in order, or twice: %v", got)
+	}
+	for _, v := range plane.views {
+		if !strings.HasSuffix(v.EdgeID, "-late") && !slices.Contains(got, v.EdgeID) {
+			t.Errorf("%s is lost", v.EdgeID)
+		}
+	}
+}
+
+func TestHeadWorksWhereverGetDoes(t *testing.T) {
+	snapshot := site("x", time.Now())
+	plane := everything(snapshot)
+	s := newServer(plane)
+	for _, rt := range s.routes() {
+		if rt.method != http.MethodGet {
+			continue
+		}
+		target := strings.NewReplacer("{id}", "x", "{operation_id}", "op").Replace(rt.pattern)
+		get, head := do(s, http.MethodGet, target, ""), do(s, http.MethodHead, target, "")
+		if get.Code != http.StatusOK || head.Code != get.Code || head.Header().Get("Content-Type") != get.Header().Get("Content-Type") {
+			t.Errorf("%s: GET %d %s, HEAD %d %s", target, get.Code, get.Header().Get("Content-Type"), head.Code, head.Header().Get("Content-Type"))
+		}
+	}
+	head := do(s, http.MethodHead, "/fleet/events", "", "Accept", streamType)
+	if head.Code != http.StatusOK || head.Header().Get("Content-Type") != streamType || head.Body.Len() != 0 {
+		t.Errorf("HEAD of the live stream: %d %s", head.Code, head.Header().Get("Content-Type"))
+	}
+}
+
+// everything is a plane that answers everything, for the Edge x.
+func everything(snapshot *actors.Snapshot) *fakePlane {
+	op := &actors.Operation{ID: "op", EdgeID: "x", Operation: "o", State: actors.Succeeded, CreatedAt: time.Now()}
+	return &fakePlane{
+		views:     []*actors.View{connectedEdge("x", snapshot)},
+		status:    func(string, time.Duration) actors.StatusReply { return actors.StatusReply{Snapshot: snapshot} },
+		operation: func(string, string) (*actors.Operation, *wire.Fault) { return op, nil },
+		operations: func(actors.OperationQuery) actors.OperationPage {
+			return actors.OperationPage{Operations: []*actors.Operation{op}}
+		},
+		events: func(actors.EventQuery) actors.EventPage { return actors.EventPage{} },
+		command: func(context.Context, *actors.CommandAsk) actors.CommandReply {
+			return actors.CommandReply{Operation: op}
+		},
+		subscribe: func(string) *actors.Subscription {
+			ended := make(chan *actors.LiveEvent)
+			close(ended)
+			return actors.NewSubscription(ended, func() bool { return false }, func() {})
+		},
+	}
+}
