@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"context"
 	"log/slog"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -11,12 +10,12 @@ import (
 // What must know protoactor's ways is in this file. Its version is pinned; the faults that shaped this are in
 // docs/architecture.md.
 
-// newActorSystem makes an actor system whose own talk goes to the log and whose dead letters are counted: its own way
-// with them prints whole messages.
+// newActorSystem makes an actor system whose own talk goes to the log from warnings on, and whose dead letters are counted:
+// below that level it tells of itself, and prints the messages of dead letters whole.
 func newActorSystem(log zerolog.Logger, s *System) *actor.ActorSystem {
 	as := actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-			return slog.New(noDeadLetters{zerolog.NewSlogHandler(log)})
+			return slog.New(zerolog.NewSlogHandler(log.Level(zerolog.WarnLevel)))
 		}),
 		actor.WithDeadLetterRequestLogging(false),
 	)
@@ -32,24 +31,6 @@ func newActorSystem(log zerolog.Logger, s *System) *actor.ActorSystem {
 		}
 	})
 	return as
-}
-
-// noDeadLetters drops the library's lines about dead letters.
-type noDeadLetters struct{ slog.Handler }
-
-func (h noDeadLetters) Handle(ctx context.Context, r slog.Record) error {
-	if r.Message == "[DeadLetter]" {
-		return nil
-	}
-	return h.Handler.Handle(ctx, r)
-}
-
-func (h noDeadLetters) WithAttrs(a []slog.Attr) slog.Handler {
-	return noDeadLetters{h.Handler.WithAttrs(a)}
-}
-
-func (h noDeadLetters) WithGroup(name string) slog.Handler {
-	return noDeadLetters{h.Handler.WithGroup(name)}
 }
 
 // resume: an owner of children or of records goes on with the next message after a panic, as it was. The library's
