@@ -133,11 +133,12 @@ func (e *edge) hello(ctx actor.Context, m *helloRead) {
 }
 
 func (e *edge) decided(ctx actor.Context, m *decided) {
-	e.token = m.token
+	e.token, e.freed = m.token, m.token == 0
 	switch {
 	case m.token != 0 && e.phase == closing: // the link ended while the claim was on its way
 		e.tellEnd(ctx)
 	case e.phase == closing:
+		e.stopIfDone(ctx)
 	case m.token != 0:
 		e.phase = serving
 		e.welcome(m.interval)
@@ -246,7 +247,7 @@ func (e *edge) end(ctx actor.Context, reason Reason) {
 	default:
 		e.link.Abort()
 	}
-	waiting := e.phase == claiming
+	waiting := e.phase == claiming && !e.freed
 	e.phase, e.reason = closing, reason
 	switch {
 	case waiting: // decided comes, and says whether there is an ownership to end
