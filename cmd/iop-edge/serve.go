@@ -25,15 +25,26 @@ func serve(ctx context.Context, cfg *configs.Edge, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal then ends the process at once
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go endOnSignals(cancel)
 	log.Info("The Edge starts.", "edge_id", cfg.Edge.ID, "version", version, "nodes", len(cfg.Nodes))
 	if err := e.Run(ctx); err != nil {
 		return err
 	}
 	log.Info("The Edge has stopped.")
 	return nil
+}
+
+// endOnSignals ends the Edge at the first signal, and the process at the second: whoever signals twice doesn't want to
+// wait.
+func endOnSignals(end func()) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+	<-signals
+	end()
+	<-signals
+	os.Exit(exitFailed)
 }
 
 func newEdge(cfg *configs.Edge, log *slog.Logger) (*edge.Edge, error) {
