@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/tidwall/btree"
@@ -43,22 +42,22 @@ func (c *statusCell) deliver(r StatusReply) {
 	}
 }
 
-var statusCells = sync.Pool{New: func() any {
+func newStatusCell() any {
 	c := &statusCell{answer: make(chan StatusReply, 1), timer: time.NewTimer(time.Hour)}
 	c.ask.to = c
 	return c
-}}
+}
 
 // Status asks an Edge for its snapshot, now, and waits at most timeout.
 func (s *System) Status(ctx context.Context, edgeID string, timeout time.Duration) StatusReply {
-	c := statusCells.Get().(*statusCell)
+	c := s.statusCells.Get().(*statusCell)
 	c.ask.edgeID, c.ask.timeout, c.ask.deadline = edgeID, timeout, s.clock.mono()+int64(timeout)
 	c.timer.Reset(timeout)
 	s.root().Send(s.registry, &c.ask)
 	select {
 	case r := <-c.answer:
 		c.timer.Stop()
-		statusCells.Put(c)
+		s.statusCells.Put(c)
 		return r
 	case <-c.timer.C:
 		return StatusReply{Fault: faultTimeout}

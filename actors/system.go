@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,8 @@ type System struct {
 	heartbeat atomic.Int64  // the interval for the fleet as it is, in nanoseconds
 	hellos    chan struct{} // a place for each connection that has said nothing yet
 
+	statusCells sync.Pool // of *statusCell
+
 	registry, operations, events, clients *actor.PID
 	edgeProps, clientProps                *actor.Props
 }
@@ -57,6 +60,7 @@ const maxHellos = 4096
 // NewSystem starts the actors.
 func NewSystem(opts Options) *System {
 	s := &System{opts: opts, log: opts.Log, clock: newClock(), counters: newCounters(), hellos: make(chan struct{}, maxHellos)}
+	s.statusCells.New = newStatusCell
 	s.keyring.Store(opts.Keyring)
 	s.heartbeat.Store(int64(opts.Table.HeartbeatInterval))
 	s.actors = newActorSystem(opts.Log, s)
