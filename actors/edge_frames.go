@@ -72,7 +72,7 @@ func (e *edge) answer(ctx actor.Context, m *iopv1.Envelope) {
 		e.queryAnswered(ctx, m)
 	case *probeOwner:
 		if m.GetPong() != nil {
-			ctx.Send(e.sys.registry, &ownerAnswered{target.claim})
+			ctx.Send(e.sys.registry, &ownerAnswered{e.token})
 		}
 		e.credit.giveBack()
 	}

@@ -62,10 +62,7 @@ type (
 	released struct{ view *View } // as the registry has the Edge now; nil when it doesn't know it
 
 	// probeOwner: another instance claims the id; ping the peer and say whether it answers in time.
-	probeOwner struct {
-		claim    uint64
-		deadline int64
-	}
+	probeOwner struct{ deadline int64 }
 
 	// goAway: the Control Plane is stopping; answer what is pending, then close.
 	goAway struct{ reconnectAfter time.Duration }
@@ -88,7 +85,7 @@ type (
 	}
 
 	// ownerAnswered: the peer answered the Ping of a probeOwner.
-	ownerAnswered struct{ claim uint64 }
+	ownerAnswered struct{ token Token }
 
 	// said is what an Edge said of its nodes and commands. The registry passes it on when its connection owns the id, and
 	// else drops it: exactly one of the targets is set.
@@ -106,7 +103,7 @@ type (
 // Registry → itself.
 type (
 	sweepDue   struct{}
-	probeEnded struct{ claim uint64 }
+	probeEnded struct{ probe *probe }
 )
 
 // Sweep → edge.

@@ -14,19 +14,24 @@ type registry struct {
 	sys   *System
 	table *table
 
-	// claims that wait for the present owner to answer a Ping (duplicate_policy: reject), by number.
-	probes    map[uint64]*claimAsk
-	lastProbe uint64
+	probes map[Token]*probe // by the owner that is asked
 
 	draining bool
 	sweeping *time.Timer
+}
+
+// probe is a Ping to an owner whose id another instance claims (duplicate_policy: reject). However many claims wait for
+// its answer, it is asked once.
+type probe struct {
+	owner  Token
+	claims []*claimAsk
 }
 
 // ownerProbeTime is how long an owner has to answer the Ping of a claim by another instance.
 const ownerProbeTime = 3 * time.Second
 
 func newRegistry(sys *System) *registry {
-	return &registry{sys: sys, table: newTable(sys.opts.Table), probes: map[uint64]*claimAsk{}}
+	return &registry{sys: sys, table: newTable(sys.opts.Table), probes: map[Token]*probe{}}
 }
 
 func (r *registry) Receive(ctx actor.Context) {
@@ -38,11 +43,13 @@ func (r *registry) Receive(ctx actor.Context) {
 	case *accepted:
 		r.accept(ctx, m)
 	case *claimAsk:
-		r.claim(ctx, m, false)
+		r.claim(ctx, m, 0)
 	case *ownerAnswered:
-		r.ownerLives(ctx, m.claim)
+		r.ownerLives(ctx, m.token)
 	case *probeEnded:
-		r.ownerSilent(ctx, m.claim)
+		if r.probes[m.probe.owner] == m.probe {
+			r.ownerSilent(ctx, m.probe.owner)
+		}
 	case *ended:
 		r.release(ctx, m)
 	case *said:
@@ -75,13 +82,14 @@ func (r *registry) accept(ctx actor.Context, m *accepted) {
 	ctx.Send(ctx.Spawn(r.sys.edgeProps), &start{conn: m.conn})
 }
 
-func (r *registry) claim(ctx actor.Context, m *claimAsk, ownerSilent bool) {
+// claim decides a claim. silent is the owner that was asked for a sign of life on its behalf and gave none, or 0.
+func (r *registry) claim(ctx actor.Context, m *claimAsk, silent Token) {
 	if r.draining {
 		ctx.Send(m.pid, &decided{turnAway: r.sys.turnAway()})
 		return
 	}
 	now := time.Now()
-	v := r.table.decide(claim{hello: m.hello, pid: m.pid, pulse: m.pulse, ownerSilent: ownerSilent}, now)
+	v := r.table.decide(claim{hello: m.hello, pid: m.pid, pulse: m.pulse, silentOwner: silent}, now)
 	switch {
 	case v.granted != nil:
 		r.granted(ctx, m, v)
@@ -116,33 +124,45 @@ func (r *registry) granted(ctx actor.Context, m *claimAsk, v verdict) {
 	r.sys.counters.connected.Store(int64(r.table.connected))
 	ctx.Send(m.pid, &decided{token: v.granted.token, interval: interval})
 	ctx.Send(r.sys.operations, &edgeBack{edgeID: id, token: v.granted.token})
+	if v.superseded != nil {
+		r.ownerSilent(ctx, v.superseded.token)
+	}
 }
 
 func (r *registry) askOwner(ctx actor.Context, m *claimAsk, owner *View) {
-	r.lastProbe++
-	n := r.lastProbe
-	r.probes[n] = m // bounded by the connections that may wait with a hello
-	ctx.Send(owner.pid, &probeOwner{claim: n, deadline: r.sys.clock.mono() + int64(ownerProbeTime)})
-	r.sys.after(ownerProbeTime, ctx.Self(), &probeEnded{claim: n})
+	p := r.probes[owner.token]
+	if p == nil {
+		p = &probe{owner: owner.token}
+		r.probes[owner.token] = p
+		ctx.Send(owner.pid, &probeOwner{deadline: r.sys.clock.mono() + int64(ownerProbeTime)})
+		r.sys.after(ownerProbeTime, ctx.Self(), &probeEnded{p})
+	}
+	p.claims = append(p.claims, m)
 }
 
-func (r *registry) ownerLives(ctx actor.Context, n uint64) {
-	m := r.probes[n]
-	if m == nil {
-		return
+func (r *registry) ownerLives(ctx actor.Context, owner Token) {
+	for _, m := range r.claimsOn(owner) {
+		r.sys.counters.refused(string(wire.FailedPrecondition))
+		ctx.Send(m.pid, &decided{fault: &wire.Fault{Code: wire.FailedPrecondition,
+			Message: "another instance with this edge_id is connected and alive"}})
 	}
-	delete(r.probes, n)
-	r.sys.counters.refused(string(wire.FailedPrecondition))
-	ctx.Send(m.pid, &decided{fault: &wire.Fault{Code: wire.FailedPrecondition,
-		Message: "another instance with this edge_id is connected and alive"}})
 }
 
-// ownerSilent decides the claim anew, now that the owner had its chance; it may have changed meanwhile.
-func (r *registry) ownerSilent(ctx actor.Context, n uint64) {
-	if m := r.probes[n]; m != nil {
-		delete(r.probes, n)
-		r.claim(ctx, m, true)
+// ownerSilent decides anew, in order, the claims that waited for this owner: it had its chance, or is gone. Who owns the
+// id by now, one of them perhaps, has not, and is asked in turn.
+func (r *registry) ownerSilent(ctx actor.Context, owner Token) {
+	for _, m := range r.claimsOn(owner) {
+		r.claim(ctx, m, owner)
 	}
+}
+
+func (r *registry) claimsOn(owner Token) []*claimAsk {
+	p := r.probes[owner]
+	if p == nil {
+		return nil
+	}
+	delete(r.probes, owner)
+	return p.claims
 }
 
 func (r *registry) release(ctx actor.Context, m *ended) {
@@ -150,19 +170,10 @@ func (r *registry) release(ctx actor.Context, m *ended) {
 		r.sys.counters.connected.Store(int64(r.table.connected))
 		r.publish(ctx, &Event{EdgeID: m.edgeID, Kind: EdgeDisconnected, Message: string(m.reason)})
 		r.forget(ctx)
-		r.ownerGone(ctx, m.edgeID)
+		r.ownerSilent(ctx, m.token)
 	}
 	v, _ := r.table.views.Get(m.edgeID)
 	ctx.Send(m.pid, &released{view: v})
-}
-
-// ownerGone decides at once the claims that waited for this owner's answer.
-func (r *registry) ownerGone(ctx actor.Context, edgeID string) {
-	for n, m := range r.probes {
-		if m.hello.EdgeId == edgeID {
-			r.ownerSilent(ctx, n)
-		}
-	}
 }
 
 // passOn gives events and operations what the owner of an id said. What an older connection says is dropped here, whatever it

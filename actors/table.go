@@ -55,8 +55,8 @@ type claim struct {
 	hello *iopv1.EdgeHelloRequest
 	pid   *actor.PID
 	pulse *Pulse
-	// ownerSilent: the present owner was pinged for this claim and didn't answer.
-	ownerSilent bool
+	// silentOwner was pinged for this claim and didn't answer; 0: nobody was.
+	silentOwner Token
 }
 
 // verdict is what becomes of a claim: granted, refused, to be turned away for now, or to be decided once the owner was asked.
@@ -86,7 +86,7 @@ func (t *table) decide(c claim, now time.Time) verdict {
 		case now.Before(old.ConflictUntil):
 			return verdict{fault: &wire.Fault{Code: wire.ResourceExhausted,
 				Message: "two instances are fighting over this edge_id; the present owner stays"}}
-		case t.opts.RejectDuplicates && !c.ownerSilent:
+		case t.opts.RejectDuplicates && c.silentOwner != old.token:
 			return verdict{askOwner: old}
 		}
 		conflict = t.taken(c.hello.EdgeId, now)
