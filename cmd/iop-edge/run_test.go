@@ -55,6 +55,8 @@ func TestASecondSignalEndsItAtOnce(t *testing.T) {
 	r := start(t)
 	r.next(t)
 	r.welcome(t)
+	for r.next(t).GetEdgeStatusResponse() == nil {
+	}
 	_ = r.process.Process.Signal(os.Interrupt)
 	for r.next(t).GetGoAway() == nil {
 	}

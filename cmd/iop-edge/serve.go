@@ -27,7 +27,10 @@ func serve(ctx context.Context, cfg *configs.Edge, stderr io.Writer) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go endOnSignals(cancel)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+	defer signal.Stop(signals)
+	go endOn(signals, cancel)
 	log.Info("The Edge starts.", "edge_id", cfg.Edge.ID, "version", version, "nodes", len(cfg.Nodes))
 	if err := e.Run(ctx); err != nil {
 		return err
@@ -36,11 +39,8 @@ func serve(ctx context.Context, cfg *configs.Edge, stderr io.Writer) error {
 	return nil
 }
 
-// endOnSignals ends the Edge at the first signal, and the process at the second: whoever signals twice doesn't want to
-// wait.
-func endOnSignals(end func()) {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+// endOn ends the Edge at the first signal, and the process at the second: whoever signals twice doesn't want to wait.
+func endOn(signals <-chan os.Signal, end func()) {
 	<-signals
 	end()
 	<-signals
