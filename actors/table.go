@@ -178,7 +178,7 @@ func (t *table) expire(now time.Time) (forgotten []string) {
 			continue
 		}
 		tooMany := t.views.Len()-t.connected > t.opts.RetainDisconnectedMax
-		if !tooMany && now.Sub(v.DisconnectedAt) <= t.opts.RetainDisconnected {
+		if !tooMany && now.Sub(v.DisconnectedAt) < t.opts.RetainDisconnected {
 			break
 		}
 		t.views.Delete(v.EdgeID)
