@@ -95,7 +95,6 @@ func queryAnswer(id uint64, r *iopv1.EdgeCommandQueryResponse) *iopv1.Envelope {
 // takeGoAway remembers when to come back, and stays for what is pending until the Control Plane closes.
 func (s *serving) takeGoAway(g *iopv1.GoAway, now time.Time) {
 	s.end = *goAwayEnding(g, now)
-	s.conn.log.Warn(s.end.why)
 	if s.leaveBy.IsZero() {
 		s.leaveBy = now.Add(goAwayTime)
 	}

@@ -22,8 +22,8 @@ func FuzzModels(f *testing.F) {
 	f.Add([]byte(`{"data":[{"id":"m"},{"id":"\u0000\ud800"}]}`))
 	f.Add([]byte(`{"models":[{"name":"a:1b"}],"model_id":"x"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for name, k := range kinds {
-			ids, _ := k.readIDs(bytes.NewReader(body))
+		for _, name := range []string{"openai", "ollama", "tgi"} {
+			ids, _ := kinds[name].readIDs(bytes.NewReader(body))
 			tidy := tidyIDs(ids)
 			if len(tidy) > maxModels {
 				t.Errorf("%s: %d models", name, len(tidy))
