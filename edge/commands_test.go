@@ -404,8 +404,13 @@ func TestResultsThatDontFitAreLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cp := newFakeCP(t)
 		big := map[string]any{"x": strings.Repeat("x", 5000)}
+		deep := map[string]any{}
+		for range 100 { // three messages a level, some bytes each: small enough, and more than anybody decodes
+			deep = map[string]any{"": deep}
+		}
 		startEdge(t, cp, Options{Operations: map[string]Operation{
 			"quick": giving(big),
+			"deep":  giving(deep),
 			"slow": func(context.Context, *Command) (map[string]any, error) {
 				time.Sleep(time.Second)
 				return big, nil
@@ -414,6 +419,10 @@ func TestResultsThatDontFitAreLeftOut(t *testing.T) {
 		p := cp.waitForHello()
 		p.welcome(&iopv1.EdgeHelloResponse{MaxFrameBytes: 2000})
 		p.command(5, call("q", "quick"))
+		if a := p.answer(5); a.Outcome != done || a.Result != nil || a.Message == "" {
+			t.Errorf("answered %v", a)
+		}
+		p.command(5, call("d", "deep"))
 		if a := p.answer(5); a.Outcome != done || a.Result != nil || a.Message == "" {
 			t.Errorf("answered %v", a)
 		}

@@ -119,7 +119,9 @@ func (c *connection) send(e *iopv1.Envelope) bool {
 	return true
 }
 
-func (c *connection) fits(e *iopv1.Envelope) bool { return wire.Size(e) <= c.maxFrame }
+// fits is asked before anything is sent whose size others decide: what the Control Plane can't take ends the connection, and
+// an outcome that does so would do it again at every question after it.
+func (c *connection) fits(e *iopv1.Envelope) bool { return wire.Fits(e, c.maxFrame) }
 
 // answerCommand implements answerer.
 func (c *connection) answerCommand(replyTo uint64, r *iopv1.EdgeCommandResponse) {

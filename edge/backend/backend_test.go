@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -178,6 +180,20 @@ func TestTimeoutAndRefusal(t *testing.T) {
 	}
 	if err := b.Alive(t.Context()); !errors.Is(err, ErrRefused) {
 		t.Errorf("got %v, want %v", err, ErrRefused)
+	}
+}
+
+func TestACertificateThatIsntTrusted(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	b, err := New("vllm", server.URL, &http.Client{Transport: &http.Transport{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Alive(t.Context()); !errors.Is(err, ErrUntrusted) {
+		t.Errorf("got %v, want %v", err, ErrUntrusted)
 	}
 }
 

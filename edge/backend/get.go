@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ var (
 	ErrTimeout    = errors.New("did not answer in time")
 	ErrRefused    = errors.New("refuses connections")
 	ErrUnreached  = errors.New("could not be reached")
+	ErrUntrusted  = errors.New("has a certificate that isn't trusted")
 	ErrUnreadable = errors.New("gave an answer that can't be read")
 	ErrTooLong    = errors.New("gave an answer that is too long")
 )
@@ -64,6 +66,7 @@ func (b *Backend) get(ctx context.Context, path string, maxBytes int, read func(
 // reasonOf keeps of an error what may be told: net/http's own text holds the address.
 func reasonOf(err, otherwise error) error {
 	var timeout net.Error
+	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.Is(err, ErrTooLong):
 		return ErrTooLong
@@ -73,6 +76,8 @@ func reasonOf(err, otherwise error) error {
 		return ErrTimeout
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return ErrRefused
+	case errors.As(err, &certificate):
+		return ErrUntrusted
 	}
 	return otherwise
 }
