@@ -13,11 +13,12 @@ import (
 // history is what happened: a ring for the fleet and one for each Edge. It gives events their ids and knows what an id that
 // is no longer kept, or never was, means for a reader who comes back with it.
 type history struct {
-	opts  HistoryOptions
-	run   string // tells runs of the process apart
-	seq   uint64 // of the newest event
-	fleet ring
-	edges map[string]*ring
+	opts   HistoryOptions
+	run    string // tells runs of the process apart
+	seq    uint64 // of the newest event
+	fleet  ring
+	edges  map[string]*ring
+	forgot uint64 // seq when an Edge's ring was last forgotten
 }
 
 // HistoryOptions bound the rings, in events.
@@ -33,33 +34,44 @@ const (
 )
 
 func newHistory(opts HistoryOptions) *history {
-	return &history{opts: opts, run: strings.ToLower(ulid.Make().String()[:16]),
+	return &history{opts: opts, run: strings.ToLower(ulid.Make().String()),
 		fleet: ring{max: opts.FleetBuffer, maxBytes: fleetRingBytes}, edges: map[string]*ring{}}
 }
 
-// add gives an event its id and its time, and keeps it.
+// add gives an event its id and its time, and keeps it. An Edge's ring begins when it connects: what its operations still
+// say once it was forgotten is for the fleet's alone, so that no ring stays behind for it.
 func (h *history) add(e *Event, now time.Time) {
 	h.seq++
 	e.seq, e.At = h.seq, now
 	r := h.edges[e.EdgeID]
-	if r == nil {
-		r = &ring{max: h.opts.EdgeBuffer, maxBytes: edgeRingBytes}
+	if r == nil && e.Kind == EdgeConnected {
+		r = &ring{max: h.opts.EdgeBuffer, maxBytes: edgeRingBytes, birth: h.seq}
 		h.edges[e.EdgeID] = r
 	}
-	place := r.overwritten + uint64(r.count) + 1
-	e.ID = eventID{h.run, h.seq, place, edgeHash(e.EdgeID)}.String()
+	id := eventID{run: h.run, seq: h.seq, edge: edgeHash(e.EdgeID)}
+	if r != nil {
+		id.place = r.overwritten + uint64(r.count) + 1
+	}
+	e.ID = id.String()
 	h.fleet.add(e)
-	r.add(e)
+	if r != nil {
+		r.add(e)
+	}
 }
 
-func (h *history) forget(edgeID string) { delete(h.edges, edgeID) }
+func (h *history) forget(edgeID string) {
+	if h.edges[edgeID] != nil {
+		delete(h.edges, edgeID)
+		h.forgot = h.seq
+	}
+}
 
 // page lists the newest events or, with After, the first ones after it.
 func (h *history) page(q EventQuery) EventPage {
 	r := &h.fleet
 	if q.EdgeID != "" {
 		if r = h.edges[q.EdgeID]; r == nil {
-			r = &ring{}
+			r = &ring{birth: h.seq + 1}
 		}
 	}
 	page := EventPage{Next: q.After}
@@ -87,19 +99,18 @@ func (h *history) resume(r *ring, edgeID, id string) (start int, gap *Gap) {
 		return 0, &Gap{Reason: Restarted}
 	}
 	own := edgeID == "" || after.edge == edgeHash(edgeID)
+	gap = &Gap{Reason: Overwritten}
 	switch {
-	case r.overwritten > 0 && after.seq < r.lastGone:
-	case own && edgeID != "" && after.seq < r.birth: // of a ring that was forgotten since
-		return 0, &Gap{Reason: Overwritten}
-	default:
+	case after.seq < r.birth && (own || after.seq < h.forgot): // this Edge had a ring before this one, or may have had
+		return 0, gap
+	case r.overwritten == 0 || after.seq >= r.lastGone:
 		return r.from(after.seq), nil
 	}
-	gap = &Gap{Reason: Overwritten}
 	place := after.seq
 	if edgeID != "" {
 		place = after.place
 	}
-	if own && place <= r.overwritten {
+	if own && place <= r.overwritten { // an id that was made up may say anything
 		dropped := r.overwritten - place
 		gap.Dropped = &dropped
 	}

@@ -9,7 +9,7 @@ type ring struct {
 	count  int
 	bytes  int
 
-	birth       uint64 // sequence number of the first event it ever had
+	birth       uint64 // sequence number of the first event it ever had; 0: that of the first of all
 	overwritten uint64 // how many are gone
 	lastGone    uint64 // sequence number of the newest that is gone
 }
@@ -22,9 +22,6 @@ func (e *Event) bytes() int {
 }
 
 func (r *ring) add(e *Event) {
-	if r.overwritten == 0 && r.count == 0 {
-		r.birth = e.seq
-	}
 	for r.count > 0 && (r.count >= r.max || r.bytes+e.bytes() > r.maxBytes) {
 		r.dropOldest()
 	}
