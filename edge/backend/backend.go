@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 )
 
 // kind is what is known of one sort of backend. An empty path: it doesn't tell.
@@ -122,14 +121,4 @@ func (b *Backend) Slots(ctx context.Context) (uint32, error) {
 		return 0, nil
 	}
 	return count(props.TotalSlots), err
-}
-
-// Kinds gives the names of all kinds, sorted.
-func Kinds() []string {
-	names := make([]string, 0, len(kinds))
-	for name := range kinds {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
