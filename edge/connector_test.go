@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
 )
 
 func errorEnvelope(code iopv1.ErrorCode, message string) *iopv1.Envelope {
@@ -232,6 +233,44 @@ func TestASnapshotOverTheFrameLimit(t *testing.T) {
 			t.Errorf("the log says so %d times", n)
 		}
 	})
+}
+
+func TestAControlPlaneThatDoesntReadIsLeft(t *testing.T) {
+	ask := &iopv1.Envelope{Id: 6, Body: &iopv1.Envelope_EdgeStatusRequest{EdgeStatusRequest: &iopv1.EdgeStatusRequest{}}}
+	for name, c := range map[string]struct {
+		asks int
+		why  string
+		wait time.Duration
+	}{
+		"slowly": {1, "took nothing for too long", linkOptions.WriteTimeout},
+		"fast":   {40, "doesn't read what it is sent", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cp, log := newFakeCP(t), &syncBuffer{}
+				site := newFakeSite(Node{ID: "n", Name: strings.Repeat("x", 900_000)})
+				startEdge(t, cp, Options{Site: site, Logger: slog.New(slog.NewTextHandler(log, nil))})
+				p := cp.accept()
+				frame, err := wire.AppendFrame(nil, ask)
+				if err != nil {
+					t.Fatal(err)
+				}
+				begin := time.Now()
+				for range c.asks {
+					_, _ = p.conn.Write(frame)
+				}
+				again := cp.waitForHello()
+				if d := time.Since(begin); d < c.wait+time.Second || d > c.wait+2*time.Second {
+					t.Errorf("it came back after %v", d)
+				}
+				if !strings.Contains(log.String(), c.why) {
+					t.Errorf("the log says\n%s", log)
+				}
+				_ = p.conn.Close()
+				_ = again.conn.Close()
+			})
+		})
+	}
 }
 
 // syncBuffer is a log that can be read while it is written.
