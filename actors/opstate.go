@@ -158,19 +158,20 @@ func (o *Operation) onEvent(m *iopv1.EdgeCommandEvent, result json.RawMessage, a
 		return step{}
 	}
 	n := *o
-	entry := OperationEvent{Phase: p.name, Message: m.Message, ProgressPercent: m.ProgressPercent, ReceivedAt: at}
+	message := clip(m.Message, maxMessageBytes)
+	entry := OperationEvent{Phase: p.name, Message: message, ProgressPercent: m.ProgressPercent, ReceivedAt: at}
 	if m.OccurredAt.IsValid() {
 		entry.OccurredAt = m.OccurredAt.AsTime()
 	}
 	n.note(entry)
 	n.State = p.state
 	if p.state.Terminal() {
-		n.FinishedAt, n.Message = at, m.Message
+		n.FinishedAt, n.Message = at, message
 		if result != nil {
 			n.Result = result
 		}
 	}
-	return step{&n, p.kind, m.Message}
+	return step{&n, p.kind, message}
 }
 
 // note adds an entry to a record that isn't shared yet.

@@ -11,12 +11,16 @@ const (
 	maxNameBytes    = 256
 )
 
-// clip shortens text to about max bytes, on a character's border, and says how much is missing.
+// clipNote is room for what clip says of the rest.
+const clipNote = 40
+
+// clip shortens text to at most max bytes, on a character's border, and says how much is missing. What was clipped once
+// stays as it is.
 func clip(s string, max int) string {
 	if len(s) <= max {
 		return s
 	}
-	cut := max
+	cut := max - clipNote
 	for cut > 0 && !utf8.RuneStart(s[cut]) {
 		cut--
 	}
