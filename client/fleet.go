@@ -1,0 +1,118 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/url"
+	"time"
+)
+
+// FleetQuery picks Edges and says how those are asked whose snapshot is too old.
+type FleetQuery struct {
+	Labels map[string]string // all must hold
+	// MaxAge is how old a snapshot may be to count; nil: 15 s.
+	MaxAge *time.Duration
+	// Timeout is what the Edges that are asked have to answer, at most 30 s; 0: 2 s.
+	Timeout time.Duration
+	Limit   int    // of a page, 1 to 1000; 0: 100. Of FleetStatus alone, like Cursor.
+	Cursor  string // a page's NextCursor
+}
+
+func (q FleetQuery) request(path string) request {
+	v := values{}
+	v.labels(q.Labels)
+	v.age("max_age", q.MaxAge)
+	v.duration("timeout", q.Timeout)
+	v.number("limit", q.Limit)
+	v.text("cursor", q.Cursor)
+	return request{path: path, query: url.Values(v), patience: patience(q.Timeout)}
+}
+
+// FleetSummary is what the Edges' snapshots add up to. An Edge without one that counts is in Unanswered and in no total.
+type FleetSummary struct {
+	At         time.Time  `json:"at"`
+	Edges      EdgeCounts `json:"edges"`
+	Answered   int        `json:"answered"`
+	Unanswered int        `json:"unanswered"`
+	Fresh      Totals     `json:"fresh"` // of connected Edges
+	Stale      Totals     `json:"stale"` // of disconnected Edges, as last observed: never to be planned with
+	// OldestAgeMS is the age of the oldest snapshot that was added up; nil when there was none.
+	OldestAgeMS *int64 `json:"oldest_age_ms"`
+}
+
+// Totals are sums over snapshots.
+type Totals struct {
+	Edges              int      `json:"edges"`
+	Nodes              int      `json:"nodes"`
+	NodesConnected     int      `json:"nodes_connected"`
+	Providers          int      `json:"providers"`
+	ProvidersAvailable int      `json:"providers_available"`
+	General            Capacity `json:"general"`
+	LongContext        Capacity `json:"long_context"`
+}
+
+// Capacity is in requests. Free is capacity minus in flight over the available providers, never below 0.
+type Capacity struct {
+	Counters
+	Free uint64 `json:"free"`
+}
+
+// FleetStatus is a page of what each Edge said, or why it said nothing, with the summary over all that match.
+type FleetStatus struct {
+	FleetSummary
+	Statuses   []*Status   `json:"statuses"`
+	Errors     []EdgeFault `json:"errors"`
+	NextCursor *string     `json:"next_cursor"` // nil on the last page
+}
+
+// EdgeFault is why an Edge has no snapshot that counts.
+type EdgeFault struct {
+	EdgeID string `json:"edge_id"`
+	Code   Code   `json:"code"`
+}
+
+// FleetModels is capacity by model.
+type FleetModels struct {
+	At     time.Time        `json:"at"`
+	Models []*ModelCapacity `json:"models"`
+}
+
+// ModelCapacity is what serves one model. A provider of several models counts whole under each.
+type ModelCapacity struct {
+	Model              string   `json:"model"`
+	Edges              int      `json:"edges"`
+	Providers          int      `json:"providers"` // also those on nodes that aren't connected
+	ProvidersAvailable int      `json:"providers_available"`
+	General            Capacity `json:"general"`
+	LongContext        Capacity `json:"long_context"`
+}
+
+// FleetSummary gives the totals alone.
+func (r *Repository) FleetSummary(ctx context.Context, q FleetQuery) (*FleetSummary, error) {
+	return answer[FleetSummary](ctx, r, q.request("/fleet/summary"))
+}
+
+// FleetStatus gives one page. Only a query without Cursor makes the Control Plane ask Edges.
+func (r *Repository) FleetStatus(ctx context.Context, q FleetQuery) (*FleetStatus, error) {
+	return answer[FleetStatus](ctx, r, q.request("/fleet/status"))
+}
+
+// AllFleetStatus gives all pages from the query's on. An error is the last thing that it gives.
+func (r *Repository) AllFleetStatus(ctx context.Context, q FleetQuery) iter.Seq2[*FleetStatus, error] {
+	return all(ctx, q.Cursor, func(ctx context.Context, cursor string) (fleetPage, error) {
+		q.Cursor = cursor
+		p, err := r.FleetStatus(ctx, q)
+		return fleetPage{p}, err
+	})
+}
+
+// fleetPage is a list of one: the page itself, since its totals belong to it.
+type fleetPage struct{ *FleetStatus }
+
+func (p fleetPage) items() []*FleetStatus { return []*FleetStatus{p.FleetStatus} }
+func (p fleetPage) next() *string         { return p.NextCursor }
+
+// FleetModels gives the capacity by model.
+func (r *Repository) FleetModels(ctx context.Context, q FleetQuery) (*FleetModels, error) {
+	return answer[FleetModels](ctx, r, q.request("/fleet/models"))
+}

@@ -1,0 +1,232 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"mime"
+	"net/http"
+	"time"
+)
+
+// FollowQuery says where live events begin.
+type FollowQuery struct {
+	// After is an event's id: those behind it come first. Empty: from now on.
+	After string
+	// Lost, if it isn't nil, is told that the stream was lost, why, and when the next try is.
+	Lost func(err error, retryIn time.Duration)
+}
+
+// Update is an event, or the word that some are missing before the next one. One of them is set.
+type Update struct {
+	Event *Event
+	Gap   *Gap
+}
+
+const (
+	gapEvent     = "gap"
+	gapRestarted = "restarted"
+	eventsStream = "text/event-stream"
+
+	firstReturn = 250 * time.Millisecond
+	lastReturn  = 15 * time.Second
+	// longestSilence is three times what the Control Plane promises to be silent at most.
+	longestSilence = 45 * time.Second
+	// beforeAll is an id that no event has: the Control Plane gives all that it keeps, and a gap.
+	beforeAll = "none"
+)
+
+// Follow gives the fleet's events as they happen. A stream that is lost is taken up again behind the last event, for as long
+// as the context lives; what is missing then is told by a Gap. An error is the last thing that it gives: the context's, or a
+// refusal that doesn't go away by itself.
+func (r *Repository) Follow(ctx context.Context, q FollowQuery) iter.Seq2[Update, error] {
+	return func(yield func(Update, error) bool) {
+		f := &follower{last: q.After}
+		wait := newBackoff(firstReturn, lastReturn)
+		for {
+			err := r.followOnce(ctx, f, wait, func(u Update) bool { return yield(u, nil) })
+			switch {
+			case errors.Is(err, errEnough):
+				return
+			case ctx.Err() != nil:
+				yield(Update{}, ctx.Err())
+				return
+			case isFinal(err):
+				yield(Update{}, err)
+				return
+			}
+			pause := wait.next(askedToWait(err))
+			if q.Lost != nil {
+				q.Lost(err, pause)
+			}
+			if err := sleep(ctx, pause); err != nil {
+				yield(Update{}, err)
+				return
+			}
+		}
+	}
+}
+
+// errEnough: the caller wants no more.
+var errEnough = errors.New("enough")
+
+// followOnce follows one stream to its end, which it gives.
+func (r *Repository) followOnce(ctx context.Context, f *follower, wait *backoff, tell func(Update) bool) error {
+	if f.last == "" {
+		last, err := r.newestEvent(ctx)
+		if err != nil {
+			return err
+		}
+		f.startAt(last)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silence := time.AfterFunc(r.opts.Timeout, func() { cancel(context.DeadlineExceeded) })
+	defer silence.Stop()
+	response, err := r.openStream(ctx, f.last)
+	if err != nil {
+		return ended(ctx, err)
+	}
+	defer response.Body.Close()
+	f.begin()
+	stream := newEventStream(response.Body)
+	for {
+		silence.Reset(longestSilence)
+		m, err := stream.next()
+		if err != nil {
+			return ended(ctx, err)
+		}
+		wait.reset()
+		updates, err := f.take(m)
+		for _, u := range updates {
+			silence.Stop() // the caller takes the time that it takes
+			if !tell(u) {
+				return errEnough
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// openStream gives a response that is a stream, or why there is none.
+func (r *Repository) openStream(ctx context.Context, after string) (*http.Response, error) {
+	response, err := r.send(ctx, request{path: "/fleet/events",
+		header: map[string]string{"Accept": eventsStream, "Last-Event-ID": after}})
+	if err != nil {
+		return nil, err
+	}
+	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if response.StatusCode == http.StatusOK && kind == eventsStream {
+		return response, nil
+	}
+	defer response.Body.Close()
+	if response.StatusCode < http.StatusMultipleChoices {
+		return nil, unexpected(response, "it is no event stream")
+	}
+	body, err := readBody(response)
+	if err != nil {
+		return nil, err
+	}
+	return nil, refusal(response, body)
+}
+
+// ended says how a stream ended: a Control Plane's refusal stays, the rest is the network's.
+func ended(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	var refused *Problem
+	var odd *Unexpected
+	if errors.As(err, &refused) || errors.As(err, &odd) {
+		return err
+	}
+	if errors.Is(err, io.EOF) {
+		err = errors.New("the stream ended")
+	}
+	return noAnswer(context.Background(), err)
+}
+
+// isFinal tells what stays as it is however often it is tried: a wrong token, or something that is no Control Plane.
+func isFinal(err error) bool {
+	var refused *Problem
+	var odd *Unexpected
+	switch {
+	case errors.As(err, &refused):
+		return refused.Status < http.StatusInternalServerError && refused.Status != http.StatusTooManyRequests
+	case errors.As(err, &odd):
+		return odd.Status < http.StatusInternalServerError
+	}
+	return false
+}
+
+func askedToWait(err error) time.Duration {
+	var refused *Problem
+	if errors.As(err, &refused) {
+		return refused.RetryAfter
+	}
+	return 0
+}
+
+// follower decides what of the streams is told and where the next one goes on.
+//
+// A gap at a stream's beginning is told at once. A later one is what a reader gets that was too slow, right before the end of
+// its stream: since the next stream goes on behind the last event, and says itself what is missing then, it is told only if the
+// stream goes on.
+type follower struct {
+	last      string // the id that the next stream goes on behind; empty before the first one
+	expectGap bool   // the first stream's gap says nothing: there was no event yet that could be missing
+	fresh     bool   // the stream has brought nothing yet
+	held      *Gap
+}
+
+// startAt makes the first stream begin behind the newest event, which is empty where there is none.
+func (f *follower) startAt(newest string) {
+	f.last = newest
+	if newest == "" {
+		f.last, f.expectGap = beforeAll, true
+	}
+}
+
+// begin starts another stream.
+func (f *follower) begin() { f.fresh, f.held = true, nil }
+
+// take gives what a message has to tell.
+func (f *follower) take(m streamMessage) (updates []Update, err error) {
+	first := f.fresh
+	f.fresh = false
+	if f.held != nil {
+		updates = append(updates, Update{Gap: f.held})
+		f.held = nil
+	}
+	switch {
+	case m.comment:
+	case m.event == gapEvent:
+		gap := &Gap{}
+		if json.Unmarshal(m.data, gap) != nil {
+			return updates, errNotEvents
+		}
+		switch {
+		case !first:
+			f.held = gap
+		case !f.expectGap:
+			updates = append(updates, Update{Gap: gap})
+		}
+	default:
+		e := &Event{}
+		if json.Unmarshal(m.data, e) != nil {
+			return updates, errNotEvents
+		}
+		if m.id != "" {
+			f.last = m.id
+		}
+		updates = append(updates, Update{Event: e})
+	}
+	f.expectGap = false
+	return updates, nil
+}
+
+var errNotEvents = &Unexpected{Status: http.StatusOK, What: "its stream brings no events"}

@@ -1,0 +1,127 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"iop/wire"
+)
+
+// Code is the stable part of a Problem. It is an error so that errors.Is(err, client.EdgeNotFound) can ask for it.
+type Code string
+
+const (
+	InvalidRequest       = Code(wire.InvalidRequest)
+	Unauthenticated      = Code(wire.Unauthenticated)
+	PermissionDenied     = Code(wire.PermissionDenied)
+	NotFound             = Code(wire.NotFound)
+	EdgeNotFound         = Code(wire.EdgeNotFound)
+	OperationNotFound    = Code(wire.OperationNotFound)
+	MethodNotAllowed     = Code(wire.MethodNotAllowed)
+	IdempotencyConflict  = Code(wire.IdempotencyConflict)
+	PayloadTooLarge      = Code(wire.PayloadTooLarge)
+	UnsupportedMediaType = Code(wire.UnsupportedMediaType)
+	OperationUnsupported = Code(wire.OperationUnsupported)
+	EdgeBusy             = Code(wire.EdgeBusy)
+	EdgeError            = Code(wire.EdgeError)
+	EdgeDisconnected     = Code(wire.EdgeDisconnected)
+	EdgeTimeout          = Code(wire.EdgeTimeout)
+	ShuttingDown         = Code(wire.ShuttingDown)
+	Internal             = Code(wire.Internal)
+)
+
+func (c Code) Error() string { return string(c) }
+
+// Problem is a Control Plane's no, as RFC 9457 has it.
+type Problem struct {
+	Code      Code   `json:"code"`
+	Status    int    `json:"status"` // of HTTP
+	Title     string `json:"title"`
+	Detail    string `json:"detail"` // for people
+	RequestID string `json:"request_id"`
+	// RetryAfter is when to try again; 0 where nothing was said.
+	RetryAfter time.Duration `json:"-"`
+
+	// EdgeError is the Edge's own code, such as INTERNAL, where Code is EdgeError; nil where the Edge answered nonsense.
+	EdgeError *string `json:"edge_error"`
+	// DisconnectedAt and DisconnectReason tell of the last connection's end where Code is EdgeDisconnected; nil: not known.
+	DisconnectedAt   *time.Time `json:"disconnected_at"`
+	DisconnectReason *string    `json:"disconnect_reason"`
+	// Operation is the record of a command that was sent and whose caller is told of a failure; nil where there is none.
+	Operation *Operation `json:"operation"`
+}
+
+func (p *Problem) Error() string { return fmt.Sprintf("%s (%s)", p.Detail, p.Code) }
+
+// Is makes errors.Is compare codes.
+func (p *Problem) Is(target error) bool {
+	code, ok := target.(Code)
+	return ok && code == p.Code
+}
+
+// Unreachable is a call that brought no whole answer.
+type Unreachable struct{ Err error }
+
+func (u *Unreachable) Error() string {
+	switch {
+	case errors.Is(u.Err, context.DeadlineExceeded):
+		return "the Control Plane did not answer in time"
+	case isDial(u.Err):
+		return "the Control Plane can't be reached: " + u.Err.Error()
+	}
+	return "the connection to the Control Plane failed: " + u.Err.Error()
+}
+
+func (u *Unreachable) Unwrap() error { return u.Err }
+
+// isDial tells that no connection was made, and so nothing was sent.
+func isDial(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// Unexpected is an answer that no Control Plane gives.
+type Unexpected struct {
+	Status int    // of HTTP
+	What   string // is odd about it
+}
+
+func (u *Unexpected) Error() string {
+	return fmt.Sprintf("an answer with status %d that no Control Plane gives: %s", u.Status, u.What)
+}
+
+func unexpected(response *http.Response, what string) error {
+	return &Unexpected{Status: response.StatusCode, What: what}
+}
+
+// Uncertain is a command of which it isn't known whether the Control Plane got it. Sent again with this Key soon, it is not
+// run twice by a Control Plane that has not been started anew meanwhile.
+type Uncertain struct {
+	Key string
+	// Restarted: the Control Plane has been started anew and knows no earlier keys. Sent again, the command might run twice.
+	Restarted bool
+	Err       error
+}
+
+func (u *Uncertain) Error() string {
+	if u.Restarted {
+		return "the Control Plane was started anew while the command was on its way, which may have been sent"
+	}
+	return "the command may have been sent: " + u.Err.Error()
+}
+
+func (u *Uncertain) Unwrap() error { return u.Err }
+
+// retryAfter reads the one form of the header that a Control Plane uses: seconds.
+func retryAfter(h http.Header) time.Duration {
+	seconds, err := strconv.ParseUint(h.Get("Retry-After"), 10, 16)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}

@@ -1,0 +1,91 @@
+package client
+
+import (
+	"crypto/rand"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Options say how to speak with a Control Plane. The zero value is one without token, over plain HTTP or with the system's
+// authorities.
+type Options struct {
+	// Token is an operator's; empty: none is sent.
+	Token string
+	// TLS is for https addresses; nil trusts the system's authorities.
+	TLS *tls.Config
+	// UserAgent names the program in the Control Plane's log; empty: "iop-client".
+	UserAgent string
+	// Timeout is how long an answer may take beyond what Edges are given to answer; 0: 10 s.
+	Timeout time.Duration
+}
+
+const (
+	defaultTimeout   = 10 * time.Second
+	defaultUserAgent = "iop-client"
+	// maxAnswerBytes bounds an answer. A page of 1000 Edges with a dozen nodes each is a tenth of it.
+	maxAnswerBytes = 64 << 20
+	// maxIdle is how many connections are kept for the next calls.
+	maxIdle = 8
+)
+
+// Repository is a Control Plane over HTTP. It may be used from several goroutines.
+type Repository struct {
+	base      string // without a slash at its end
+	opts      Options
+	http      *http.Client
+	transport *http.Transport
+}
+
+// New makes a Repository of an address such as http://127.0.0.1:18080 or https://control.example/iop. It connects to
+// nothing yet. Its error is for people.
+func New(address string, o Options) (*Repository, error) {
+	base, err := baseURL(address)
+	if err != nil {
+		return nil, err
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.UserAgent == "" {
+		o.UserAgent = defaultUserAgent
+	}
+	transport := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: defaultTimeout}).DialContext,
+		TLSClientConfig:     o.TLS,
+		TLSHandshakeTimeout: defaultTimeout,
+		MaxIdleConnsPerHost: maxIdle,
+		IdleConnTimeout:     time.Minute,
+		DisableCompression:  true, // a stream's events would wait for a packer's buffer
+	}
+	return &Repository{
+		base: base, opts: o, transport: transport,
+		http: &http.Client{
+			Transport:     transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// Address is what the Repository was made of.
+func (r *Repository) Address() string { return r.base }
+
+// Close drops the idle connections. The Repository can still be used.
+func (r *Repository) Close() { r.transport.CloseIdleConnections() }
+
+func baseURL(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
+		u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return "", fmt.Errorf("the address %q is not http://host:port or https://host:port", address)
+	}
+	return strings.TrimRight(u.String(), "/"), nil
+}
+
+// newKey names a request or a command, as no other one is named.
+func newKey() string { return rand.Text() }

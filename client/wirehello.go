@@ -1,0 +1,157 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
+)
+
+// Codes that the Client wire has beside those of HTTP; a Problem that came over it has no Status.
+const (
+	FailedPrecondition = Code(wire.FailedPrecondition)
+	ResourceExhausted  = Code(wire.ResourceExhausted)
+	Unimplemented      = Code(wire.Unimplemented)
+)
+
+// GoAway is a Control Plane's word that it ends the connection.
+type GoAway struct {
+	Reason         string // such as SHUTDOWN
+	Message        string
+	ReconnectAfter time.Duration // the earliest next try; 0: not said
+}
+
+func (g *GoAway) Error() string {
+	return fmt.Sprintf("the Control Plane ended the connection (%s): %s", g.Reason, g.Message)
+}
+
+// UpgradeRefused is an answer of HTTP where a WebSocket was asked for: 403 an Origin that isn't allowed, 404 another path than
+// the Client wire's, 503 no room.
+type UpgradeRefused struct{ Status int }
+
+func (u *UpgradeRefused) Error() string {
+	return "the Client wire was refused with HTTP status " + strconv.Itoa(u.Status)
+}
+
+const (
+	helloTimeout = 10 * time.Second
+	helloID      = 1
+	// mostFrameBytes bounds what is taken for a message, whatever the Control Plane says.
+	mostFrameBytes = 64 << 20
+)
+
+// What may wait to be written: pings and little else. A Control Plane that lets this much pile up doesn't read, and the
+// connection is ended.
+var wireLinkOptions = wire.LinkOptions{MaxQueueFrames: 256, MaxQueueBytes: 1 << 20, WriteTimeout: 10 * time.Second}
+
+// connect dials and says hello.
+func (w *Wire) connect(ctx context.Context) (*wireLink, error) {
+	ws, err := wire.DialClient(ctx, w.url, wire.DialOptions{TLS: w.opts.TLS, Header: w.opts.Header, Link: wireLinkOptions})
+	if err != nil {
+		return nil, dialFailure(ctx, err)
+	}
+	link := newWireLink(ws)
+	stop := context.AfterFunc(ctx, ws.Abort)
+	link.server, err = link.hello(&w.opts)
+	if !stop() {
+		err = ctx.Err()
+	}
+	if err != nil {
+		ws.Finish()
+		ws.Drain()
+		return nil, err
+	}
+	return link, nil
+}
+
+func dialFailure(ctx context.Context, err error) error {
+	var refused *wire.DialRefused
+	if errors.As(err, &refused) {
+		return &UpgradeRefused{refused.Status}
+	}
+	return noAnswer(ctx, err)
+}
+
+// hello says it and reads the answer.
+func (l *wireLink) hello(o *WireOptions) (*ServerInfo, error) {
+	l.ws.ReadBy(time.Now().Add(helloTimeout))
+	l.send(&iopv1.Envelope{Id: helloID, Body: &iopv1.Envelope_ClientHelloRequest{ClientHelloRequest: &iopv1.ClientHelloRequest{
+		ClientId: o.ClientID, Name: o.Name, Version: o.Version, ProtocolVersion: wire.ProtocolVersion, Token: o.Token,
+	}}})
+	payload, err := l.ws.Next()
+	if err != nil {
+		return nil, lostConnection(err)
+	}
+	answer, err := wire.Decode(payload)
+	if err != nil {
+		return nil, lostConnection(err)
+	}
+	info, err := judgeHello(answer)
+	if err != nil {
+		return nil, err
+	}
+	l.accepted(info)
+	return info, nil
+}
+
+// judgeHello tells what the first message means.
+func judgeHello(answer *iopv1.Envelope) (*ServerInfo, error) {
+	switch body := answer.Body.(type) {
+	case *iopv1.Envelope_Error:
+		return nil, wireProblem(body.Error)
+	case *iopv1.Envelope_GoAway:
+		return nil, goAway(body.GoAway)
+	case *iopv1.Envelope_ClientHelloResponse:
+		if answer.ReplyTo == helloID {
+			return serverInfo(body.ClientHelloResponse), nil
+		}
+	}
+	return nil, lostConnection(errors.New("its first message was no answer to the hello"))
+}
+
+func serverInfo(r *iopv1.ClientHelloResponse) *ServerInfo {
+	info := &ServerInfo{ServerID: r.ServerId, Version: r.ServerVersion, ProtocolVersion: r.ProtocolVersion,
+		HeartbeatInterval: r.HeartbeatInterval.AsDuration(), MaxFrameBytes: r.MaxFrameBytes}
+	if r.ServerTime.IsValid() {
+		info.Time = r.ServerTime.AsTime()
+	}
+	return info
+}
+
+func goAway(g *iopv1.GoAway) *GoAway {
+	return &GoAway{Reason: enumName(g.Reason.String(), "GO_AWAY_REASON_"), Message: g.Message,
+		ReconnectAfter: max(0, g.ReconnectAfter.AsDuration())}
+}
+
+var wireCodes = map[iopv1.ErrorCode]Code{
+	iopv1.ErrorCode_ERROR_CODE_INVALID_ARGUMENT:    InvalidRequest,
+	iopv1.ErrorCode_ERROR_CODE_UNAUTHENTICATED:     Unauthenticated,
+	iopv1.ErrorCode_ERROR_CODE_PERMISSION_DENIED:   PermissionDenied,
+	iopv1.ErrorCode_ERROR_CODE_FAILED_PRECONDITION: FailedPrecondition,
+	iopv1.ErrorCode_ERROR_CODE_RESOURCE_EXHAUSTED:  ResourceExhausted,
+	iopv1.ErrorCode_ERROR_CODE_UNIMPLEMENTED:       Unimplemented,
+	iopv1.ErrorCode_ERROR_CODE_UNAVAILABLE:         ShuttingDown,
+	iopv1.ErrorCode_ERROR_CODE_DEADLINE_EXCEEDED:   EdgeTimeout,
+}
+
+func wireProblem(e *iopv1.Error) *Problem {
+	code, ok := wireCodes[e.Code]
+	if !ok {
+		code = Internal
+	}
+	return &Problem{Code: code, Detail: e.Message}
+}
+
+// lostConnection makes our error of whatever ended a connection.
+func lostConnection(err error) error {
+	var timeout net.Error // the WebSocket library hides what it wraps
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		err = errors.New("nothing was heard for too long")
+	}
+	return &Unreachable{Err: err}
+}
