@@ -30,7 +30,7 @@ func NewPulse(lastSeenAgo, interval time.Duration, snapshot *Snapshot) *Pulse {
 
 // NewSnapshot makes what is kept of a status answer that was received at that moment.
 func NewSnapshot(edgeID string, m *iopv1.EdgeStatusResponse, at time.Time) *Snapshot {
-	return newSnapshot(edgeID, m, at)
+	return newSnapshot(edgeID, m, encodingOf(nil, m), at)
 }
 
 // NewSubscription makes a Subscription to these live events; missed is asked once they are closed.

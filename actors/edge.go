@@ -63,7 +63,9 @@ func (e *edge) Receive(ctx actor.Context) {
 	case *decided:
 		e.decided(ctx, m)
 	case *iopv1.Envelope:
-		e.envelope(ctx, m)
+		e.envelope(ctx, m, nil)
+	case *statusRead:
+		e.envelope(ctx, m.envelope, m.snapshot)
 	case *statusAsk:
 		e.askStatus(ctx, m)
 	case *dispatch:

@@ -1,8 +1,6 @@
 package actors
 
 import (
-	"time"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	iopv1 "iop/proto/iop/v1"
@@ -11,18 +9,20 @@ import (
 
 // What the peer says, once its hello was accepted.
 
-func (e *edge) envelope(ctx actor.Context, m *iopv1.Envelope) {
+// envelope takes one frame; of a status, also what is kept of it.
+func (e *edge) envelope(ctx actor.Context, m *iopv1.Envelope, snapshot *Snapshot) {
 	if !e.serves() {
 		e.credit.giveBack()
 		return
 	}
 	if m.ReplyTo != 0 {
-		e.answer(ctx, m)
+		e.answer(ctx, m, snapshot)
 		return
 	}
 	switch body := m.Body.(type) {
 	case *iopv1.Envelope_EdgeStatusResponse:
-		e.push(ctx, body.EdgeStatusResponse)
+		e.keep(snapshot)
+		e.credit.giveBack()
 	case *iopv1.Envelope_EdgeNodeEvent:
 		e.nodeEvent(ctx, body.EdgeNodeEvent)
 	case *iopv1.Envelope_EdgeCommandEvent:
@@ -50,7 +50,7 @@ func (e *edge) say(ctx actor.Context, s *said) {
 	ctx.Send(e.sys.registry, s)
 }
 
-func (e *edge) answer(ctx actor.Context, m *iopv1.Envelope) {
+func (e *edge) answer(ctx actor.Context, m *iopv1.Envelope, snapshot *Snapshot) {
 	r, ok := e.pending.take(m.ReplyTo, e.sys.clock.mono())
 	if !ok {
 		if late := m.GetEdgeCommandResponse(); late != nil {
@@ -64,7 +64,7 @@ func (e *edge) answer(ctx actor.Context, m *iopv1.Envelope) {
 	}
 	switch target := r.target.(type) {
 	case *statusAsk:
-		target.to.deliver(e.statusReply(m))
+		target.to.deliver(e.statusReply(m, snapshot))
 		e.credit.giveBack()
 	case commandID:
 		e.say(ctx, &said{answer: commandAnswerOf(string(target), m)})
@@ -80,36 +80,25 @@ func (e *edge) answer(ctx actor.Context, m *iopv1.Envelope) {
 }
 
 // statusReply keeps the snapshot and makes it a caller's answer. One that names another Edge is nonsense.
-func (e *edge) statusReply(m *iopv1.Envelope) StatusReply {
+func (e *edge) statusReply(m *iopv1.Envelope, snapshot *Snapshot) StatusReply {
 	if err := m.GetError(); err != nil {
 		e.sys.logEdgeError(e.id, err)
 		return StatusReply{Fault: faultEdgeError, EdgeError: errorCodeName(err.Code)}
 	}
-	status := m.GetEdgeStatusResponse()
-	if status == nil {
+	if snapshot == nil || !e.keep(snapshot) {
 		return StatusReply{Fault: faultNonsense}
 	}
-	s := e.keep(status)
-	if s == nil {
-		return StatusReply{Fault: faultNonsense}
-	}
-	return StatusReply{Snapshot: s}
+	return StatusReply{Snapshot: snapshot, Nodes: m.GetEdgeStatusResponse().Nodes}
 }
 
-// keep makes a snapshot this Edge's newest; nil when it names another Edge, which is dropped and counted.
-func (e *edge) keep(m *iopv1.EdgeStatusResponse) *Snapshot {
-	if m.EdgeId != e.id {
+// keep makes a snapshot this Edge's newest; false when it names another Edge, which is dropped and counted.
+func (e *edge) keep(s *Snapshot) bool {
+	if s.EdgeID != e.id {
 		e.sys.counters.foreign.Add(1)
-		return nil
+		return false
 	}
-	s := newSnapshot(e.id, m, time.Now())
 	e.pulse.snapshot.Store(s)
-	return s
-}
-
-func (e *edge) push(_ actor.Context, m *iopv1.EdgeStatusResponse) {
-	e.keep(m)
-	e.credit.giveBack()
+	return true
 }
 
 func commandAnswerOf(operationID string, m *iopv1.Envelope) *commandAnswer {

@@ -109,8 +109,13 @@ type (
 // Sweep → edge.
 type silent struct{}
 
-// Reader, link → edge. Every decoded *iopv1.Envelope but a Ping comes as it is.
+// Reader, link → edge. Every decoded *iopv1.Envelope but a Ping and a status comes as it is.
 type (
+	// statusRead is a status with what is kept of it, made by the reader.
+	statusRead struct {
+		envelope *iopv1.Envelope
+		snapshot *Snapshot
+	}
 	helloRead struct {
 		envelope  *iopv1.Envelope
 		certNames []string

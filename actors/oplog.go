@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tidwall/btree"
@@ -16,11 +17,14 @@ type oplog struct {
 	fleet   btree.Map[string, *Operation] // by id, which grows with time
 	edges   map[string]*edgeLog
 	settled btree.Set[string] // ids of those listed that are terminal
-	bytes   int
+	bytes   int               // of those listed
 	dropped uint64
 
 	keys     map[edgeKey]*keyUse
 	keyOrder []*keyUse // oldest first; one that is no longer in keys is skipped
+	kept     int       // bytes of those that are no longer listed
+
+	maxBytes int
 }
 
 // AuditOptions bound the audit, in records.
@@ -30,7 +34,8 @@ type AuditOptions struct {
 	IdempotencyWindow time.Duration
 }
 
-// auditBytes bounds what all records hold together in parameters, results and texts.
+// auditBytes bounds what all records hold together in parameters, results and texts; as much again may be held by those
+// that are no longer listed. Beyond that the oldest keys go before their time.
 const auditBytes = 256 << 20
 
 // entry is one operation and what only its owner needs to know of it.
@@ -41,9 +46,11 @@ type entry struct {
 	flight flight
 }
 
+// edgeLog lives as long as it has something to tell: records, or how many are gone of an Edge that is still known.
 type edgeLog struct {
-	ops     btree.Map[string, *Operation]
-	dropped uint64
+	ops       btree.Map[string, *Operation]
+	dropped   uint64
+	forgotten bool
 }
 
 type edgeKey struct{ edgeID, key string }
@@ -56,7 +63,8 @@ type keyUse struct {
 }
 
 func newOplog(opts AuditOptions) *oplog {
-	return &oplog{opts: opts, entries: map[string]*entry{}, edges: map[string]*edgeLog{}, keys: map[edgeKey]*keyUse{}}
+	return &oplog{opts: opts, entries: map[string]*entry{}, edges: map[string]*edgeLog{}, keys: map[edgeKey]*keyUse{},
+		maxBytes: auditBytes}
 }
 
 // add lists a new operation.
@@ -68,6 +76,7 @@ func (l *oplog) add(o *Operation) *entry {
 		edge = &edgeLog{}
 		l.edges[o.EdgeID] = edge
 	}
+	edge.forgotten = false
 	l.fleet.Set(o.ID, o)
 	edge.ops.Set(o.ID, o)
 	l.bytes += o.bytes()
@@ -77,28 +86,33 @@ func (l *oplog) add(o *Operation) *entry {
 
 // update replaces a record.
 func (l *oplog) update(e *entry, next *Operation) {
-	if e.listed {
-		l.bytes += next.bytes() - e.op.bytes()
-		l.fleet.Set(next.ID, next)
-		l.edges[next.EdgeID].ops.Set(next.ID, next)
-		if next.State.Terminal() {
-			l.settled.Insert(next.ID)
-		}
-	}
+	grown := next.bytes() - e.op.bytes()
 	e.op = next
-	if e.listed {
-		l.shrink(l.edges[next.EdgeID])
+	if !e.listed {
+		l.kept += grown
+		l.letGo(e)
+		return
 	}
-	l.letGo(e)
+	edge := l.edges[next.EdgeID]
+	l.bytes += grown
+	l.fleet.Set(next.ID, next)
+	edge.ops.Set(next.ID, next)
+	if next.State.Terminal() {
+		l.settled.Insert(next.ID)
+	}
+	l.shrink(edge)
 }
 
 // remove takes back an operation that was refused before it was sent.
 func (l *oplog) remove(e *entry) {
 	if e.listed {
 		l.unlist(e)
+	} else {
+		l.kept -= e.op.bytes()
 	}
 	if e.use != nil {
 		delete(l.keys, e.use.key)
+		l.compactKeys()
 	}
 	delete(l.entries, e.op.ID)
 }
@@ -108,7 +122,7 @@ func (l *oplog) shrink(edge *edgeLog) {
 	for edge.ops.Len() > l.opts.EdgeBuffer {
 		l.drop(oldestOf(&edge.ops))
 	}
-	for l.fleet.Len() > l.opts.FleetBuffer || l.bytes > auditBytes && l.fleet.Len() > 1 {
+	for l.fleet.Len() > l.opts.FleetBuffer || l.bytes > l.maxBytes && l.fleet.Len() > 1 {
 		id, ok := l.settled.Min()
 		if !ok {
 			id, _, _ = l.fleet.Min()
@@ -122,7 +136,11 @@ func (l *oplog) drop(id string) {
 	l.dropped++
 	l.edges[e.op.EdgeID].dropped++
 	l.unlist(e)
+	l.kept += e.op.bytes()
 	l.letGo(e)
+	for l.kept > l.maxBytes && len(l.keyOrder) > 0 {
+		l.dropOldestKey()
+	}
 }
 
 // oldestOf gives the oldest terminal operation, or else the oldest.
@@ -143,21 +161,31 @@ func (l *oplog) unlist(e *entry) {
 	l.bytes -= e.op.bytes()
 	l.fleet.Delete(e.op.ID)
 	l.settled.Delete(e.op.ID)
-	l.edges[e.op.EdgeID].ops.Delete(e.op.ID)
+	edge := l.edges[e.op.EdgeID]
+	edge.ops.Delete(e.op.ID)
+	l.dropIfEmpty(e.op.EdgeID, edge)
+}
+
+func (l *oplog) dropIfEmpty(edgeID string, edge *edgeLog) {
+	if edge.ops.Len() == 0 && (edge.forgotten || edge.dropped == 0) {
+		delete(l.edges, edgeID)
+	}
 }
 
 // letGo forgets an entry that nothing names any more.
 func (l *oplog) letGo(e *entry) {
 	underWay := e.op.State == Pending || e.op.State == SentState
-	if !e.listed && e.use == nil && !underWay {
+	if _, there := l.entries[e.op.ID]; there && !e.listed && e.use == nil && !underWay {
 		delete(l.entries, e.op.ID)
+		l.kept -= e.op.bytes()
 	}
 }
 
-// forgetEdge drops the count of an Edge that is no longer known and has no records left.
+// forgetEdge: the Edge is no longer known, so that the count of what is gone goes with its last record.
 func (l *oplog) forgetEdge(edgeID string) {
-	if e := l.edges[edgeID]; e != nil && e.ops.Len() == 0 {
-		delete(l.edges, edgeID)
+	if edge := l.edges[edgeID]; edge != nil {
+		edge.forgotten = true
+		l.dropIfEmpty(edgeID, edge)
 	}
 }
 
@@ -187,8 +215,15 @@ func (l *oplog) setKey(key string, fingerprint [32]byte, e *entry, now time.Time
 	e.use = &keyUse{key: edgeKey{e.op.EdgeID, key}, entry: e, fingerprint: fingerprint, at: now}
 	l.keys[e.use.key] = e.use
 	l.keyOrder = append(l.keyOrder, e.use)
-	for len(l.keyOrder) > l.opts.FleetBuffer {
+	for len(l.keys) > l.opts.FleetBuffer {
 		l.dropOldestKey()
+	}
+}
+
+// compactKeys drops what commands that were refused leave behind.
+func (l *oplog) compactKeys() {
+	if len(l.keyOrder) > 2*len(l.keys)+64 {
+		l.keyOrder = slices.DeleteFunc(l.keyOrder, func(use *keyUse) bool { return l.keys[use.key] != use })
 	}
 }
 

@@ -20,9 +20,10 @@ const answerTime = 10 * time.Second
 
 // StatusReply answers a status request.
 type StatusReply struct {
-	View     *View       // of an Edge that isn't connected (any more); else nil
-	Snapshot *Snapshot   // nil with a Fault
-	Fault    *wire.Fault // edge_not_found, edge_disconnected, edge_busy, edge_error, edge_timeout, shutting_down
+	View     *View                     // of an Edge that isn't connected (any more); else nil
+	Snapshot *Snapshot                 // nil with a Fault
+	Nodes    []*iopv1.EdgeNodeSnapshot // the Snapshot's, decoded already; not to be changed
+	Fault    *wire.Fault               // edge_not_found, edge_disconnected, edge_busy, edge_error, edge_timeout, shutting_down
 	// EdgeError is the Edge's code without its prefix (INTERNAL) where Fault is edge_error; empty: nonsense.
 	EdgeError string
 }

@@ -45,7 +45,7 @@ func (r *reader) run(ready <-chan struct{}) {
 // readHello reads the first frame, under the deadline that also bounds a TLS handshake.
 func (r *reader) readHello(frames *wire.FrameReader) bool {
 	r.link.ReadBy(time.Now().Add(r.sys.opts.HelloTimeout))
-	m, ok := r.next(frames)
+	m, _, ok := r.next(frames)
 	if ok {
 		r.send(&helloRead{envelope: m, certNames: wire.PeerDNSNames(r.conn)})
 	}
@@ -53,7 +53,7 @@ func (r *reader) readHello(frames *wire.FrameReader) bool {
 }
 
 func (r *reader) readFrame(frames *wire.FrameReader) bool {
-	m, ok := r.next(frames)
+	m, frame, ok := r.next(frames)
 	if !ok {
 		return false
 	}
@@ -61,28 +61,33 @@ func (r *reader) readFrame(frames *wire.FrameReader) bool {
 		r.pong(m.Id, ping)
 		return true
 	}
+	var message any = m
+	if status := m.GetEdgeStatusResponse(); status != nil {
+		message = &statusRead{m, newSnapshot(status.EdgeId, status, encodingOf(frame, status), time.Now())}
+	}
 	select {
 	case r.credit <- struct{}{}:
-		r.send(m)
+		r.send(message)
 		return true
 	case <-r.link.Done():
 		return false
 	}
 }
 
-// next gives the next envelope; false when there is none, and then the actor knows why if it was the peer's fault.
-func (r *reader) next(frames *wire.FrameReader) (*iopv1.Envelope, bool) {
+// next gives the next envelope and its frame; false when there is none, and then the actor knows why if it was the
+// peer's fault.
+func (r *reader) next(frames *wire.FrameReader) (*iopv1.Envelope, []byte, bool) {
 	frame, err := frames.Next()
 	select {
 	case <-r.link.Done(): // nothing that comes after a last word is acted on
-		return nil, false
+		return nil, nil, false
 	default:
 	}
 	if err == nil {
 		r.pulse.lastSeen.Store(r.sys.clock.mono())
 		var m *iopv1.Envelope
 		if m, err = wire.Decode(frame); err == nil {
-			return m, true
+			return m, frame, true
 		}
 	}
 	switch {
@@ -93,7 +98,7 @@ func (r *reader) next(frames *wire.FrameReader) (*iopv1.Envelope, bool) {
 		r.send(&linkFault{invalid("a frame that is not a decodable Envelope")})
 		<-r.link.Done()
 	}
-	return nil, false
+	return nil, nil, false
 }
 
 // pong answers a heartbeat, with a new interval when the fleet's has changed.

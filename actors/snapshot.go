@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
 )
 
 // Snapshot is an Edge's whole statement at one moment, as kept: encoded, because most are replaced before
@@ -23,7 +24,7 @@ type Snapshot struct {
 func (s *Snapshot) Nodes() []*iopv1.EdgeNodeSnapshot {
 	m := &iopv1.EdgeStatusResponse{}
 	if proto.Unmarshal(s.encoded, m) != nil {
-		return nil // can't be: it was encoded here
+		return nil // can't be: it was decoded when it came
 	}
 	return m.Nodes
 }
@@ -70,14 +71,22 @@ func (c *Capacity) Count(p *iopv1.ProviderCounters, available bool) {
 	}
 }
 
-func newSnapshot(edgeID string, m *iopv1.EdgeStatusResponse, at time.Time) *Snapshot {
-	s := &Snapshot{EdgeID: edgeID, ReceivedAt: at, Totals: totalsOf(m)}
+// newSnapshot makes what is kept of a status that came as encoded; it takes that over, and nothing of m but its numbers.
+func newSnapshot(edgeID string, m *iopv1.EdgeStatusResponse, encoded []byte, at time.Time) *Snapshot {
+	s := &Snapshot{EdgeID: edgeID, ReceivedAt: at, Totals: totalsOf(m), encoded: encoded}
 	if m.ObservedAt.IsValid() {
 		s.ObservedAt = m.ObservedAt.AsTime()
 	}
-	// The encoding of a message that was just decoded fails only when it isn't UTF-8, which the decoder refused.
-	s.encoded, _ = proto.Marshal(m)
 	return s
+}
+
+// encodingOf copies a status out of its frame.
+func encodingOf(frame []byte, m *iopv1.EdgeStatusResponse) []byte {
+	if body := wire.Body(frame, wire.StatusField); body != nil {
+		return append(make([]byte, 0, len(body)), body...)
+	}
+	encoded, _ := proto.Marshal(m) // fails only for what isn't UTF-8, which the decoder refused
+	return encoded
 }
 
 // totalsOf adds up one snapshot. A node that isn't connected counts as a node and its providers as

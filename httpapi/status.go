@@ -51,7 +51,7 @@ func (s *Server) askedStatus(c *call, timeout time.Duration) *problem {
 	}
 	age := max(0, time.Since(reply.Snapshot.ReceivedAt))
 	c.render(func(b []byte) []byte {
-		return appendStatus(b, reply.Snapshot, statusOrigin{live: true, connected: true, age: age})
+		return appendStatus(b, reply.Snapshot, statusOrigin{live: true, connected: true, age: age, nodes: reply.Nodes})
 	})
 	return nil
 }
@@ -61,6 +61,7 @@ type statusOrigin struct {
 	live      bool // the Edge was asked for it now
 	connected bool
 	age       time.Duration
+	nodes     []*iopv1.EdgeNodeSnapshot // where they are decoded already
 }
 
 // appendStatus writes a snapshot as a view. The snapshot of an Edge that isn't connected is shown as it was last
@@ -84,7 +85,11 @@ func appendStatus(b []byte, snapshot *actors.Snapshot, from statusOrigin) []byte
 	b = append(b, `,"age_ms":`...)
 	b = appendMillis(b, from.age)
 	b = append(b, `,"nodes":[`...)
-	for i, n := range snapshot.Nodes() {
+	nodes := from.nodes
+	if nodes == nil {
+		nodes = snapshot.Nodes()
+	}
+	for i, n := range nodes {
 		if i > 0 {
 			b = append(b, ',')
 		}

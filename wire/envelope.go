@@ -32,6 +32,32 @@ func Decode(frame []byte) (*iopv1.Envelope, error) {
 	return e, nil
 }
 
+// Body finds the encoding of one body in a frame that was decoded: a part of frame, or nil when that field isn't there
+// exactly once (then the message is a merge of several, and has no encoding of its own).
+func Body(frame []byte, field protowire.Number) []byte {
+	var body []byte
+	times := 0
+	for len(frame) > 0 {
+		num, typ, n := protowire.ConsumeTag(frame)
+		if n < 0 {
+			return nil
+		}
+		frame = frame[n:]
+		if n = protowire.ConsumeFieldValue(num, typ, frame); n < 0 {
+			return nil
+		}
+		if num == field && typ == protowire.BytesType {
+			body, _ = protowire.ConsumeBytes(frame)
+			times++
+		}
+		frame = frame[n:]
+	}
+	if times != 1 {
+		return nil
+	}
+	return body
+}
+
 // AppendFrame appends header and payload of one envelope.
 func AppendFrame(b []byte, e *iopv1.Envelope) ([]byte, error) {
 	at := len(b)
@@ -60,6 +86,9 @@ func Fits(e *iopv1.Envelope, maxFrameBytes int) bool {
 	_, err = Decode(frame[HeaderBytes:])
 	return err == nil
 }
+
+// StatusField is the number of edge_status_response in Envelope.
+const StatusField protowire.Number = 13
 
 // Field numbers of Envelope and Pong, for the one message written by hand.
 const (
