@@ -15,38 +15,23 @@ import (
 )
 
 const (
-	// wireGrowth is over what JSON can grow as a Struct ("0," is two bytes and becomes eleven), so that a body that is small
-	// enough need not be tried.
+	// smallBody is a body of which no more need be known: JSON grows less than wireGrowth-fold as a Struct ("0," is two bytes and
+	// becomes eleven), and what that makes is far from all limits of a receiver.
+	smallBody  = 4 << 10
 	wireGrowth = 8
 	// envelopeBytes is over everything that a command's frame holds besides what its body says.
 	envelopeBytes = 1024
 	// longestCommandID is over what an id takes that the command will be given.
 	longestCommandID = 64
-	// alwaysDecoded is the largest frame that a receiver decodes without a look at what it would unfold to.
-	alwaysDecoded = 128 << 10
 )
 
 // frameFits tells whether a command will go through the wire: within max_frame_bytes, and not unfolding to more
-// than a receiver of this protocol takes, for that would end the Edge's connection.
+// than a receiver takes, for that would end the Edge's connection.
 func (s *Server) frameFits(ask *actors.CommandAsk, parameters map[string]any, bodyBytes int) bool {
-	most := wireGrowth*bodyBytes + envelopeBytes
-	if most <= s.opts.MaxFrameBytes && most <= alwaysDecoded {
+	if bodyBytes <= smallBody && wireGrowth*bodyBytes+envelopeBytes <= s.opts.MaxFrameBytes {
 		return true
 	}
-	e := commandEnvelope(ask, parameters)
-	size := wire.Size(e)
-	if size > s.opts.MaxFrameBytes {
-		return false
-	}
-	if size <= alwaysDecoded {
-		return true
-	}
-	frame, err := wire.AppendFrame(make([]byte, 0, wire.HeaderBytes+size), e)
-	if err != nil {
-		return false
-	}
-	_, err = wire.Decode(frame[wire.HeaderBytes:])
-	return err == nil
+	return wire.Fits(commandEnvelope(ask, parameters), s.opts.MaxFrameBytes)
 }
 
 // commandEnvelope is a command as it would be sent, with the longest of what is not known yet.

@@ -1,0 +1,404 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"iop/actors"
+	"iop/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// pipes is a listener of connections in memory, so that time can be a test's own. A write to a pipe waits for its reader.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func newPipes() *pipes { return &pipes{make(chan net.Conn), make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	close(p.closed)
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (p *pipes) dial() net.Conn {
+	near, far := net.Pipe()
+	p.conns <- far
+	return near
+}
+
+// served runs a test against a Server on pipes, in a bubble whose time is the test's own.
+func served(t *testing.T, plane Plane, test func(t *testing.T, s *Server, p *pipes)) {
+	synctest.Test(t, func(t *testing.T) {
+		s, p := newServer(plane), newPipes()
+		done := make(chan error)
+		go func() { done <- s.Serve(p) }()
+		test(t, s, p)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := s.Close(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+	})
+}
+
+// send writes a request as it is, in the background: what isn't read on the other side must not hold the test up.
+func send(c net.Conn, raw string) {
+	go func() { _, _ = io.WriteString(c, raw) }()
+}
+
+// answers reads what comes until the connection ends.
+func answers(t *testing.T, c net.Conn) []*http.Response {
+	t.Helper()
+	var all []*http.Response
+	r := bufio.NewReader(c)
+	for {
+		res, err := http.ReadResponse(r, nil)
+		if err != nil {
+			return all
+		}
+		b, _ := io.ReadAll(res.Body)
+		res.Body = io.NopCloser(strings.NewReader(string(b)))
+		all = append(all, res)
+	}
+}
+
+// What net/http refuses before any handler sees it is a problem like every other failure.
+func TestUnreadableHeads(t *testing.T) {
+	for name, raw := range map[string]string{
+		"no HTTP":             "nonsense\r\n\r\n",
+		"a bad escape":        "GET /edges/%zz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"no Host":             "GET /edges HTTP/1.1\r\n\r\n",
+		"two Hosts":           "GET /edges HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
+		"a bad Host":          "GET /edges HTTP/1.1\r\nHost: local host\r\n\r\n",
+		"a bad header":        "GET /edges HTTP/1.1\r\nHost: localhost\r\nbad header\r\n\r\n",
+		"a bad header value":  "GET /edges HTTP/1.1\r\nHost: localhost\r\nA: \x00\r\n\r\n",
+		"too long a head":     "GET /edges HTTP/1.1\r\nHost: localhost\r\nA: " + strings.Repeat("a", 80<<10) + "\r\n\r\n",
+		"HTTP/3.0":            "GET /edges HTTP/3.0\r\nHost: localhost\r\n\r\n",
+		"an unknown encoding": "POST /edges HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n",
+		"two lengths":         "POST /edges HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+		"a bad length":        "POST /edges HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+		"an unknown Expect":   "GET /edges HTTP/1.1\r\nHost: localhost\r\nExpect: wonders\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			served(t, &fakePlane{}, func(t *testing.T, _ *Server, p *pipes) {
+				c := p.dial()
+				defer c.Close()
+				send(c, raw)
+				all := answers(t, c)
+				if len(all) != 1 {
+					t.Fatalf("%d answers", len(all))
+				}
+				b, _ := io.ReadAll(all[0].Body)
+				h := all[0].Header
+				if all[0].StatusCode != http.StatusBadRequest || h.Get("Content-Type") != problemType || !strings.Contains(string(b), `"code":"invalid_request"`) ||
+					!strings.Contains(string(b), h.Get(requestIDHeader)) || h.Get(requestIDHeader) == "" {
+					t.Errorf("answered %d %v %s", all[0].StatusCode, h, b)
+				}
+			})
+		})
+	}
+}
+
+func TestOddButReadableHeads(t *testing.T) {
+	for raw, code := range map[string]wire.Code{
+		"OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n":                     wire.NotFound,
+		"GET * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n":                         wire.NotFound,
+		"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n":          wire.NotFound,
+		"CONNECT /edges HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n":                wire.MethodNotAllowed,
+		"GET http://evil.example/edges HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n": wire.PermissionDenied,
+		"GET //edges HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n":                   wire.NotFound,
+		"GET /edges/x/../x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n":             wire.NotFound,
+		"GET /edges HTTP/1.0\r\n\r\n": wire.PermissionDenied,
+	} {
+		served(t, &fakePlane{}, func(t *testing.T, _ *Server, p *pipes) {
+			c := p.dial()
+			defer c.Close()
+			send(c, raw)
+			all := answers(t, c)
+			if len(all) != 1 || all[0].StatusCode != statuses[code] || all[0].Header.Get("Content-Type") != problemType {
+				t.Errorf("%q: %+v", raw, all)
+			}
+		})
+	}
+}
+
+// Heads and bodies that don't arrive are cut after 10 s, whether or not anybody wanted the body.
+func TestSlowRequestsAreCut(t *testing.T) {
+	const head = "POST /edges/x/commands HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+	for name, raw := range map[string]string{
+		"nothing":                    "",
+		"half a head":                "GET /edges HTTP/1.1\r\nHo",
+		"half a body":                head + "Content-Length: 100\r\n\r\n{\"operation\":",
+		"half a chunk":               head + "Transfer-Encoding: chunked\r\n\r\n5\r\n{\"o",
+		"a body that is refused":     strings.Replace(head, "application/json", "text/plain", 1) + "Content-Length: 100\r\n\r\nhalf",
+		"a body that nobody reads":   "GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf",
+		"a body to another method":   "PUT /edges HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n",
+		"a body with the wrong Host": "POST /edges HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 100\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			served(t, everything(nil), func(t *testing.T, _ *Server, p *pipes) {
+				c := p.dial()
+				defer c.Close()
+				send(c, raw)
+				began := time.Now()
+				answers(t, c)
+				if took := time.Since(began); took > arrivalTime+time.Second {
+					t.Errorf("cut after %v", took)
+				}
+			})
+		})
+	}
+}
+
+// A body that drips is cut as well: the time is for the whole of it.
+func TestDrippingBodyIsCut(t *testing.T) {
+	served(t, everything(nil), func(t *testing.T, _ *Server, p *pipes) {
+		c := p.dial()
+		defer c.Close()
+		began := time.Now()
+		dripped := make(chan struct{})
+		go func() {
+			defer close(dripped)
+			_, _ = io.WriteString(c, "POST /edges/x/commands HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n")
+			for range 100 {
+				time.Sleep(time.Second)
+				if _, err := c.Write([]byte(" ")); err != nil {
+					return
+				}
+			}
+		}()
+		all := answers(t, c)
+		if took := time.Since(began); took > arrivalTime+time.Second {
+			t.Errorf("cut after %v", took)
+		}
+		if len(all) != 1 || all[0].StatusCode != http.StatusBadRequest {
+			t.Errorf("answered %+v", all)
+		}
+		c.Close()
+		<-dripped
+	})
+}
+
+// The time that a body has to arrive must not cut the wait for an Edge that comes after it.
+func TestLongWaitsOutliveTheBodyDeadline(t *testing.T) {
+	plane := everything(nil)
+	plane.command = func(ctx context.Context, ask *actors.CommandAsk) actors.CommandReply {
+		select {
+		case <-time.After(5 * time.Minute):
+			return settled(ask)
+		case <-ctx.Done():
+			return actors.CommandReply{Fault: &wire.Fault{Code: wire.Internal, Message: "cut"}}
+		}
+	}
+	served(t, plane, func(t *testing.T, _ *Server, p *pipes) {
+		c := p.dial()
+		defer c.Close()
+		body := `{"operation":"x","timeout":"10m"}`
+		send(c, fmt.Sprintf("POST /edges/x/commands HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+		if all := answers(t, c); len(all) != 1 || all[0].StatusCode != http.StatusOK {
+			t.Errorf("answered %+v", all)
+		}
+	})
+}
+
+// A caller that hangs up ends its own wait.
+func TestHangUpEndsTheWait(t *testing.T) {
+	ended := make(chan struct{}, 1)
+	plane := everything(nil)
+	plane.command = func(ctx context.Context, _ *actors.CommandAsk) actors.CommandReply {
+		<-ctx.Done()
+		ended <- struct{}{}
+		return actors.CommandReply{Fault: &wire.Fault{Code: wire.Internal, Message: "gone"}}
+	}
+	served(t, plane, func(t *testing.T, s *Server, p *pipes) {
+		c := p.dial()
+		body := `{"operation":"x","timeout":"10m"}`
+		send(c, fmt.Sprintf("POST /edges/x/commands HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+		synctest.Wait()
+		if n := s.InFlight(); n != 1 {
+			t.Errorf("%d in flight", n)
+		}
+		c.Close()
+		synctest.Wait()
+		select {
+		case <-ended:
+		default:
+			t.Error("the wait goes on")
+		}
+	})
+}
+
+// A caller that doesn't read is cut when one piece stands still; a slow one that does read is not.
+func TestStuckWritesAreCut(t *testing.T) {
+	plane := &fakePlane{views: crowd(1000)}
+	const ask = "GET /edges?limit=1000 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+	served(t, plane, func(t *testing.T, s *Server, p *pipes) {
+		c := p.dial()
+		defer c.Close()
+		send(c, ask)
+		time.Sleep(writeTime - time.Second)
+		if n := s.InFlight(); n != 1 {
+			t.Errorf("%d in flight before its time", n)
+		}
+		time.Sleep(2 * time.Second)
+		if n := s.InFlight(); n != 0 {
+			t.Errorf("%d in flight", n)
+		}
+	})
+	served(t, plane, func(t *testing.T, _ *Server, p *pipes) {
+		c := p.dial()
+		defer c.Close()
+		send(c, ask)
+		got, buf := 0, make([]byte, writePiece)
+		for {
+			time.Sleep(500 * time.Millisecond)
+			n, err := c.Read(buf)
+			got += n
+			if err != nil {
+				break
+			}
+		}
+		if got < 400_000 {
+			t.Errorf("a slow reader got %d bytes", got)
+		}
+	})
+}
+
+// Streams end with Drain; what is under way is answered; and then everything is closed.
+func TestDrainOverConnections(t *testing.T) {
+	plane := everything(site("x", time.Now()))
+	plane.subscribe = func(string) *actors.Subscription {
+		return actors.NewSubscription(nil, func() bool { return false }, func() {})
+	}
+	plane.status = func(edgeID string, _ time.Duration) actors.StatusReply {
+		time.Sleep(1500 * time.Millisecond)
+		return actors.StatusReply{Snapshot: site(edgeID, time.Now())}
+	}
+	served(t, plane, func(t *testing.T, s *Server, p *pipes) {
+		stream, pending := p.dial(), p.dial()
+		defer stream.Close()
+		defer pending.Close()
+		send(stream, "GET /fleet/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
+		res, err := http.ReadResponse(bufio.NewReader(stream), nil)
+		if err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("stream: %v %v", res, err)
+		}
+		send(pending, "GET /edges/x/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		synctest.Wait()
+		if n := s.InFlight(); n != 2 {
+			t.Errorf("%d in flight", n)
+		}
+		s.Drain()
+		if rest, err := io.ReadAll(res.Body); err != nil || len(rest) != 0 {
+			t.Errorf("the stream ended with %q %v", rest, err)
+		}
+		late := p.dial()
+		defer late.Close()
+		send(late, "GET /edges HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		if all := answers(t, late); len(all) != 1 || all[0].StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("late: %+v", all)
+		}
+		if all := answers(t, pending); len(all) != 1 || all[0].StatusCode != http.StatusOK {
+			t.Errorf("pending: %+v", all)
+		}
+	})
+}
+
+// Close cuts what is still under way when its time is up.
+func TestCloseDoesNotWaitForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		plane := everything(nil)
+		plane.status = func(string, time.Duration) actors.StatusReply {
+			<-release
+			return actors.StatusReply{Fault: &wire.Fault{Code: wire.EdgeTimeout, Message: "late"}}
+		}
+		s, p := newServer(plane), newPipes()
+		done := make(chan error)
+		go func() { done <- s.Serve(p) }()
+		c := p.dial()
+		defer c.Close()
+		send(c, "GET /edges/x/status HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		began := time.Now()
+		if err := s.Close(ctx); err != nil || time.Since(began) > 2*time.Second {
+			t.Errorf("closed after %v: %v", time.Since(began), err)
+		}
+		if all := answers(t, c); len(all) != 0 {
+			t.Errorf("answered %+v", all)
+		}
+		close(release)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A panic after half an answer cuts the connection: nothing else tells the caller that it isn't whole.
+func TestPanicInTheMiddleCuts(t *testing.T) {
+	plane := everything(nil)
+	plane.subscribe = func(string) *actors.Subscription {
+		return actors.NewSubscription(nil, nil, func() { panic("in the middle") })
+	}
+	served(t, plane, func(t *testing.T, s *Server, p *pipes) {
+		c := p.dial()
+		defer c.Close()
+		send(c, "GET /fleet/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Drain()
+		if _, err := io.ReadAll(res.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("the body ended with %v", err)
+		}
+	})
+}
+
+func TestOwnRefusalsAreKnown(t *testing.T) {
+	for p, want := range map[string]bool{
+		"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request": true,
+		"HTTP/1.1 417 Expectation Failed\r\nConnection: close\r\n\r\n":                                                    true,
+		"HTTP/1.1 400 Bad Request\r\nCache-Control: no-store\r\nContent-Type: application/problem+json\r\n\r\n{}":         false,
+		"HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n":                                              false,
+		"HTTP/1.1 ":                      false,
+		"HTTP/1.1 4\r":                   false,
+		"":                               false,
+		"{\"a\":\"HTTP/1.1 400\\r\\n\"}": false,
+	} {
+		if isOwnRefusal([]byte(p)) != want {
+			t.Errorf("%q: %v", p, !want)
+		}
+	}
+}
