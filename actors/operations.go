@@ -152,7 +152,7 @@ func (p *operations) attach(e *entry, w waiter) {
 func (p *operations) answer(e *entry) {
 	f := &e.flight
 	onItsWay := f.queuedBy != nil || e.op.State != Pending
-	ended := e.op.State != Pending && e.op.State != SentState
+	ended := !e.op.unanswered()
 	var still []waiter
 	for _, w := range f.waiters {
 		switch {
@@ -292,7 +292,7 @@ func (p *operations) edgeBack(ctx actor.Context, m *edgeBack) {
 
 func (p *operations) underWay() (n int) {
 	for _, e := range p.log.entries {
-		if e.op.State == Pending || e.op.State == SentState {
+		if e.op.unanswered() {
 			n++
 		}
 	}
@@ -301,7 +301,7 @@ func (p *operations) underWay() (n int) {
 
 func (p *operations) settleAll(ctx actor.Context, m *settleAll) {
 	for _, e := range p.log.entries {
-		if e.op.State == Pending || e.op.State == SentState {
+		if e.op.unanswered() {
 			e.flight.fault = faultShuttingDown
 			p.apply(ctx, e, e.op.onUnknown("the Control Plane stopped before the Edge answered", time.Now()), time.Time{})
 		}

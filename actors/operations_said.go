@@ -5,7 +5,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
 
@@ -56,7 +55,7 @@ func (p *operations) answered(ctx actor.Context, edgeID string, m *commandAnswer
 		fault = faultNonsense
 		s = e.op.onUnknown("the Edge's answer does not fit the command", now)
 	default:
-		if m.response.Outcome == iopv1.CommandOutcome_COMMAND_OUTCOME_UNSPECIFIED {
+		if _, known := outcomes[m.response.Outcome]; !known {
 			fault = faultNonsense
 		}
 		s = e.op.onAnswer(m.response.Outcome, clip(m.response.Message, maxMessageBytes), m.result, now)
@@ -87,7 +86,8 @@ func (p *operations) queried(ctx actor.Context, edgeID string, m *queryAnswered)
 		p.answered(ctx, edgeID, a)
 	}
 	for _, id := range m.unknown {
-		if e := p.theirs(edgeID, id); e != nil {
+		// What is unanswered wasn't asked about: its answer is on the way.
+		if e := p.theirs(edgeID, id); e != nil && !e.op.unanswered() {
 			p.apply(ctx, e, e.op.onForgotten(time.Now()), time.Time{})
 		}
 	}

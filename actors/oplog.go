@@ -174,8 +174,7 @@ func (l *oplog) dropIfEmpty(edgeID string, edge *edgeLog) {
 
 // letGo forgets an entry that nothing names any more.
 func (l *oplog) letGo(e *entry) {
-	underWay := e.op.State == Pending || e.op.State == SentState
-	if _, there := l.entries[e.op.ID]; there && !e.listed && e.use == nil && !underWay {
+	if _, there := l.entries[e.op.ID]; there && !e.listed && e.use == nil && !e.op.unanswered() {
 		delete(l.entries, e.op.ID)
 		l.kept -= e.op.bytes()
 	}

@@ -47,6 +47,9 @@ var stateKinds = map[OperationState]Kind{
 	Rejected: CommandRejected, Cancelled: CommandCancelled, Expired: CommandExpired, Unknown: CommandUnknown,
 }
 
+// unanswered tells whether the Edge's first answer is still to come.
+func (o *Operation) unanswered() bool { return o.State == Pending || o.State == SentState }
+
 // onSent: its first byte is on the way.
 func (o *Operation) onSent(at time.Time) step {
 	if o.State.Terminal() || !o.SentAt.IsZero() {
@@ -72,7 +75,7 @@ func (o *Operation) onExpired(why string, at time.Time) step {
 
 // onUnknown: it was sent, and nobody can say what became of it. What was accepted keeps its state: only the Edge ends it.
 func (o *Operation) onUnknown(why string, at time.Time) step {
-	if o.State != SentState && o.State != Pending {
+	if !o.unanswered() {
 		return step{}
 	}
 	n := *o
