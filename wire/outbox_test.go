@@ -104,7 +104,7 @@ func TestOutboxAgainstModel(t *testing.T) {
 		}}
 		t.Repeat(map[string]func(*rapid.T){
 			"push": m.push, "take": m.take, "written": m.written, "withdraw": m.withdraw,
-			"":     m.check,
+			"": m.check,
 		})
 	})
 }

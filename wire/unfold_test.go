@@ -14,17 +14,35 @@ func field(num protowire.Number, content []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), content)
 }
 
-func inStatus(b []byte) []byte   { return field(13, b) }
-func inNode(b []byte) []byte     { return inStatus(field(3, b)) }
-func inProvider(b []byte) []byte { return inNode(field(5, b)) }
-func inQuery(b []byte) []byte    { return field(19, b) }
-func inResult(b []byte) []byte   { return field(15, field(4, b)) }
-func inList(b []byte) []byte     { return inResult(field(1, field(2, field(6, b)))) }
+type path []protowire.Number
+
+// Where elements can stand, from the Envelope inwards.
+var (
+	envelope   path
+	inStatus   = path{13}
+	inNode     = path{13, 3}
+	inProvider = path{13, 3, 5}
+	inQuery    = path{19}
+	inResult   = path{15, 4}
+	inList     = path{15, 4, 1, 2, 6}
+	pathBytes  = 64 // over what any of these takes
+)
+
+// wrap puts the tags and lengths of a path before content, which has pathBytes of room there.
+func (p path) wrap(room []byte) []byte {
+	at := pathBytes
+	for i := len(p) - 1; i >= 0; i-- {
+		header := protowire.AppendVarint(protowire.AppendTag(nil, p[i], protowire.BytesType), uint64(len(room)-at))
+		at -= len(header)
+		copy(room[at:], header)
+	}
+	return room[at:]
+}
 
 // hostile shapes are elements that take little on the wire and much in memory.
 var hostile = []struct {
 	name    string
-	wrap    func(elements []byte) []byte // to a whole Envelope
+	in      path
 	element func(i int) []byte
 }{
 	{"providers", inNode, func(int) []byte { return field(5, nil) }},
@@ -41,15 +59,15 @@ var hostile = []struct {
 	{"list of objects", inList, func(int) []byte { return field(1, field(5, nil)) }},
 	{"list of objects with one field", inList, func(int) []byte { return field(1, field(5, field(1, nil))) }},
 	{"list of lists", inList, func(int) []byte { return field(1, field(6, field(1, nil))) }},
-	{"bodies by turns", func(b []byte) []byte { return b }, func(i int) []byte { return field(protowire.Number(12+i%2), nil) }},
-	{"unknown fields", func(b []byte) []byte { return b }, func(int) []byte { return field(99, nil) }},
+	{"bodies by turns", envelope, func(i int) []byte { return field(protowire.Number(12+i%2), nil) }},
+	{"unknown fields", envelope, func(int) []byte { return field(99, nil) }},
 }
 
 // TestDecodeStaysBounded decodes the largest frame of each shape that passes, and measures what it keeps.
 func TestDecodeStaysBounded(t *testing.T) {
 	for _, h := range hostile {
 		t.Run(h.name, func(t *testing.T) {
-			frame := largestPassing(h.wrap, h.element)
+			frame := largestPassing(h.in, h.element)
 			kept, err := keptBytes(frame)
 			if err != nil {
 				t.Fatalf("a frame of %d bytes is refused", len(frame))
@@ -67,21 +85,19 @@ func TestDecodeStaysBounded(t *testing.T) {
 }
 
 // largestPassing is the largest frame of at most max_frame_bytes that Decode takes.
-func largestPassing(wrap func([]byte) []byte, element func(int) []byte) []byte {
-	var elements []byte
+func largestPassing(in path, element func(int) []byte) []byte {
+	room := make([]byte, pathBytes, pathBytes+2*DefaultMaxFrameBytes)
 	var ends []int
-	passes := func(n int) bool {
-		frame := wrap(elements[:ends[n]])
-		return len(frame) <= DefaultMaxFrameBytes && !unfoldsTooFar(frame)
-	}
+	frame := func(n int) []byte { return in.wrap(room[:ends[n]]) }
+	passes := func(n int) bool { return len(frame(n)) <= DefaultMaxFrameBytes && !unfoldsTooFar(frame(n)) }
 	for len(ends) == 0 || passes(len(ends)-1) {
-		for range max(4096, len(ends)) {
-			elements = append(elements, element(len(ends))...)
-			ends = append(ends, len(elements))
+		for range max(4096, len(ends)/2) {
+			room = append(room, element(len(ends))...)
+			ends = append(ends, len(room))
 		}
 	}
 	n := sort.Search(len(ends), func(n int) bool { return !passes(n) })
-	return wrap(elements[:ends[n-1]])
+	return frame(n - 1)
 }
 
 func keptBytes(frame []byte) (int, error) {
@@ -98,11 +114,11 @@ func keptBytes(frame []byte) (int, error) {
 }
 
 func TestDecodeRefusesWhatUnfoldsTooFar(t *testing.T) {
-	empty := make([]byte, 0, DefaultMaxFrameBytes)
-	for len(empty) < DefaultMaxFrameBytes-16 {
-		empty = append(empty, 5<<3|2, 0) // an empty provider
+	room := make([]byte, pathBytes, DefaultMaxFrameBytes)
+	for len(room) < cap(room) {
+		room = append(room, 5<<3|2, 0) // an empty provider
 	}
-	frame := inNode(empty)
+	frame := inNode.wrap(room)
 	if _, err := Decode(frame); err != ErrUndecodable {
 		t.Errorf("got %v, want ErrUndecodable", err)
 	}
