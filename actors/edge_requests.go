@@ -75,7 +75,7 @@ func (e *edge) frameBegun(ctx actor.Context, tag uint64) {
 	}
 }
 
-// withdraw takes a queued command back. When its first byte may be on the way, frameBegun says so instead.
+// withdraw takes a queued command back, if it can be.
 func (e *edge) withdraw(ctx actor.Context, operationID string) {
 	for tag, id := range e.queued {
 		if id == operationID {
@@ -91,12 +91,16 @@ func (e *edge) takeBackAll(ctx actor.Context) {
 	}
 }
 
+// takeBack settles what becomes of a queued command. One that the link has already taken to write counts as sent, before
+// frameBegun comes: whatever is said of it next, its loss perhaps, builds on that.
 func (e *edge) takeBack(ctx actor.Context, tag uint64, operationID string) {
-	if e.link.Withdraw(tag) {
-		e.pending.take(tag, 0)
-		delete(e.queued, tag)
-		ctx.Send(e.sys.operations, &commandWithdrawn{operationID})
+	delete(e.queued, tag)
+	if !e.link.Withdraw(tag) {
+		ctx.Send(e.sys.operations, &commandSent{operationID, e.token, time.Now()})
+		return
 	}
+	e.pending.take(tag, 0)
+	ctx.Send(e.sys.operations, &commandWithdrawn{operationID})
 }
 
 func (e *edge) query(ctx actor.Context, m *queryCommands) {

@@ -241,10 +241,14 @@ func (p *operations) withdrawn(ctx actor.Context, id string) {
 	p.apply(ctx, e, e.op.onExpired("never sent: its time was up", time.Now()), time.Time{})
 }
 
+// lost: when the Edge was back before this became known, it is asked now.
 func (p *operations) lost(ctx actor.Context, m *commandsLost) {
 	for _, id := range m.ids {
 		if e := p.log.entries[id]; e != nil && e.op.State == SentState && e.flight.token == m.token {
 			p.loseOne(ctx, e)
+			if edge := p.log.edges[e.op.EdgeID]; edge != nil && edge.back > m.token {
+				p.question(ctx, e.op.EdgeID, []string{id})
+			}
 		}
 	}
 }
@@ -283,9 +287,16 @@ func (p *operations) edgeBack(ctx actor.Context, m *edgeBack) {
 			p.loseOne(ctx, e)
 		}
 	}
+	if edge := p.log.edges[m.edgeID]; edge != nil {
+		edge.back = m.token
+	}
+	p.question(ctx, m.edgeID, ids)
+}
+
+func (p *operations) question(ctx actor.Context, edgeID string, ids []string) {
 	for len(ids) > 0 {
 		n := min(len(ids), queryIDs)
-		ctx.Send(p.sys.registry, &queryCommands{edgeID: m.edgeID, ids: ids[:n:n]})
+		ctx.Send(p.sys.registry, &queryCommands{edgeID: edgeID, ids: ids[:n:n]})
 		ids = ids[n:]
 	}
 }

@@ -51,6 +51,7 @@ type edgeLog struct {
 	ops       btree.Map[string, *Operation]
 	dropped   uint64
 	forgotten bool
+	back      Token // of the newest connection whose Edge was asked about what is unsettled
 }
 
 type edgeKey struct{ edgeID, key string }

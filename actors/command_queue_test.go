@@ -1,0 +1,171 @@
+package actors
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
+)
+
+// stuck is an Edge that doesn't read: the answer to its hello stands in its link, and commands wait behind it.
+func stuck(t *testing.T, s *System, id string) *fakeEdge {
+	f := dialMute(t, s)
+	f.send(helloEnvelope(hello(id)))
+	f.beat(15 * time.Second)
+	synctest.Wait()
+	return f
+}
+
+// firstOperation is the one on record.
+func firstOperation(t *testing.T, s *System) *Operation {
+	t.Helper()
+	synctest.Wait()
+	page, f := s.Operations(context.Background(), OperationQuery{Limit: 2})
+	if f != nil || len(page.Operations) != 1 {
+		t.Fatalf("%d operations, %v", len(page.Operations), f)
+	}
+	return page.Operations[0]
+}
+
+func withTimeout(edgeID string, d time.Duration) *CommandAsk {
+	ask := commandFor(edgeID)
+	ask.Timeout = d
+	return ask
+}
+
+// A command that was never written is taken back when its time is up, so that it never runs.
+func TestQueuedCommandExpires(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		f := stuck(t, s, "e1")
+		began := time.Now()
+		answer := askCommand(s, withTimeout("e1", 2*time.Second))
+		wantEqual(t, "state", firstOperation(t, s).State, Pending)
+		o := wantReply(t, <-answer, wire.EdgeTimeout, Expired)
+		wantEqual(t, "waited", time.Since(began), 2*time.Second)
+		go f.pump() // it reads at last
+		f.next()    // the hello's answer
+		a := askStatus(s, "e1", time.Second)
+		if m := f.request(); m.GetEdgeStatusRequest() == nil {
+			t.Fatalf("got %v after the command was taken back", m)
+		}
+		<-a
+		wantEqual(t, "sent at", operation(t, s, "e1", o.ID).SentAt.IsZero(), true)
+		wantEqual(t, "events", kinds(t, s, "e1"), []string{"edge_connected", "command_expired"})
+	})
+}
+
+func TestQueuedCommandIsSentWhenItsTurnComes(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		f := stuck(t, s, "e1")
+		answer := askCommand(s, commandFor("e1"))
+		noWait := commandFor("e1")
+		noWait.Wait = false
+		wantReply(t, <-askCommand(s, noWait), "", Pending) // it is on its way
+		time.Sleep(5 * time.Second)
+		go f.pump()
+		f.next()
+		m, c := f.commandRequest()
+		wantEqual(t, "state", operation(t, s, "e1", c.CommandId).State, SentState)
+		f.reply(m.Id, outcomeOf(c.CommandId, outcomeSucceeded))
+		o := wantReply(t, <-answer, "", Succeeded)
+		wantEqual(t, "waited to be sent", o.SentAt.Sub(o.CreatedAt), 5*time.Second)
+	})
+}
+
+// A takeover hands what was not begun to the newer connection; it is written once.
+func TestQueuedCommandGoesToTheNewerConnection(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		old := stuck(t, s, "e1")
+		answer := askCommand(s, commandFor("e1"))
+		young := connect(t, s, "e1")
+		m, c := young.commandRequest()
+		go old.pump()
+		old.next() // the hello's answer
+		old.toldToGo(iopv1.GoAwayReason_GO_AWAY_REASON_SUPERSEDED)
+		old.ended()
+		young.reply(m.Id, outcomeOf(c.CommandId, outcomeSucceeded))
+		wantReply(t, <-answer, "", Succeeded)
+		wantEqual(t, "events", kinds(t, s, "e1"), []string{"edge_connected", "edge_superseded", "command_sent", "command_succeeded"})
+	})
+}
+
+// The connection ends and no other is there: the command never left, and leaves no operation; but an operation that
+// somebody was told of stays on record.
+func TestQueuedCommandWhoseConnectionEnds(t *testing.T) {
+	for name, end := range map[string]func(f *fakeEdge){
+		"closed":       func(f *fakeEdge) { f.conn.Close() },
+		"write stands": func(*fakeEdge) { time.Sleep(11 * time.Second) },
+		"fault":        func(f *fakeEdge) { f.write([]byte{0, 0, 0, 0}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, testOptions(), func(t *testing.T, s *System) {
+				f := stuck(t, s, "e1")
+				waits, told := commandFor("e1"), commandFor("e1")
+				told.Wait = false
+				answer := askCommand(s, waits)
+				o := wantReply(t, <-askCommand(s, told), "", Pending)
+				end(f)
+				wantReply(t, <-answer, wire.EdgeDisconnected, "")
+				wantEqual(t, "left on record", firstOperation(t, s).ID, o.ID)
+				wantEqual(t, "as", firstOperation(t, s).State, Expired)
+			})
+		})
+	}
+}
+
+// A frame that the writer has begun may have arrived: it isn't taken back when the connection ends.
+func TestBegunCommandIsLost(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		old := stuck(t, s, "e1")
+		answer := askCommand(s, commandFor("e1"))
+		frames := wire.NewFrameReader(old.conn, 1<<20)
+		if _, err := frames.Next(); err != nil { // the hello's answer; the writer goes on to the command
+			t.Fatal(err)
+		}
+		young := connect(t, s, "e1")
+		o := wantReply(t, <-answer, wire.EdgeDisconnected, Unknown)
+		wantEqual(t, "asked", young.request().GetEdgeCommandQueryRequest().GetCommandIds(), []string{o.ID})
+		old.conn.Close()
+	})
+}
+
+// What the writer has taken, but of which the actor hasn't heard yet, counts as written when the connection ends, and
+// when the command's time is up.
+func TestCommandThatTheWriterHas(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		link := &fakeLink{result: wire.Queued, done: make(chan struct{})} // nothing can be taken back
+		pid := connectLink(t, s, "e1", link)
+		answer := askCommand(s, withTimeout("e1", 2*time.Second))
+		o := wantReply(t, <-answer, wire.EdgeTimeout, Unknown)
+		wantEqual(t, "sent", o.SentAt.IsZero(), false)
+
+		answer = askCommand(s, commandFor("e1"))
+		tag := link.lastTag
+		_, v := view(t, s, "e1")
+		s.root().Send(pid, &superseded{view: v})
+		o = wantReply(t, <-answer, wire.EdgeDisconnected, Unknown)
+		s.root().Send(pid, &frameBegun{tag})
+		s.root().Send(pid, &linkEnded{})
+		wantEqual(t, "facts", phasesOf(operation(t, s, "e1", o.ID)), []string{"unknown: the connection ended before the Edge answered"})
+	})
+}
+
+// An Edge may be back before what its older connection carried is known to be lost: it is asked all the same.
+func TestLostAfterTheEdgeIsBack(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		f := stuck(t, s, "e1")
+		answer := askCommand(s, commandFor("e1"))
+		o := firstOperation(t, s)
+		for _, m := range []any{&edgeBack{edgeID: "e1", token: 9}, &commandSent{o.ID, 1, time.Now()}, &commandsLost{1, []string{o.ID}}} {
+			s.root().Send(s.operations, m)
+		}
+		wantReply(t, <-answer, wire.EdgeDisconnected, Unknown)
+		go f.pump()
+		f.next()
+		f.commandRequest()
+		wantEqual(t, "asked", f.request().GetEdgeCommandQueryRequest().GetCommandIds(), []string{o.ID})
+	})
+}

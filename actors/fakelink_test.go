@@ -1,0 +1,61 @@
+package actors
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
+)
+
+// fakeLink is a Link whose answers are the test's: a connection's actor doesn't care how its socket is written to.
+type fakeLink struct {
+	result   wire.SendResult
+	withdraw bool
+	panics   any // what Send panics with, or nil
+	lastTag  uint64
+	done     chan struct{}
+}
+
+func (l *fakeLink) Send(_ *iopv1.Envelope, tag uint64) wire.SendResult {
+	if l.panics != nil {
+		panic(l.panics)
+	}
+	l.lastTag = tag
+	return l.result
+}
+
+func (l *fakeLink) SendFrame([]byte) wire.SendResult { return l.result }
+func (l *fakeLink) Withdraw(uint64) bool             { return l.withdraw }
+func (l *fakeLink) Finish()                          { l.Abort() }
+func (l *fakeLink) Done() <-chan struct{}            { return l.done }
+
+func (l *fakeLink) Abort() {
+	select {
+	case <-l.done:
+	default:
+		close(l.done)
+	}
+}
+
+// connectLink makes a connection without a socket: a real actor, granted its id by the real registry. Whoever reads for
+// it is the test.
+func connectLink(t *testing.T, s *System, id string, link *fakeLink) *actor.PID {
+	t.Helper()
+	ready := make(chan struct{})
+	e := &edge{sys: s, link: link, phase: claiming, id: id, pulse: &Pulse{}, credit: make(credit, creditFrames),
+		greeting: &greeting{arrived: true, ready: ready}}
+	e.pending.limit = s.opts.MaxInFlight
+	e.pulse.lastSeen.Store(s.clock.mono())
+	pid := s.root().Spawn(shortProps(func() actor.Actor { return e }))
+	s.root().Send(s.registry, &claimAsk{pid: pid, hello: hello(id), pulse: e.pulse})
+	synctest.Wait()
+	select {
+	case <-ready:
+	default:
+		t.Fatal("the claim wasn't granted")
+	}
+	return pid
+}
