@@ -25,7 +25,7 @@ var (
 	inQuery    = path{19}
 	inResult   = path{15, 4}
 	inList     = path{15, 4, 1, 2, 6}
-	pathBytes  = 64 // over what any of these takes
+	pathBytes  = 2048 // over what any path in these tests takes
 )
 
 // wrap puts the tags and lengths of a path before content, which has pathBytes of room there.
