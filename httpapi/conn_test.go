@@ -301,7 +301,7 @@ func TestDrainOverConnections(t *testing.T) {
 	}
 	plane.status = func(edgeID string, _ time.Duration) actors.StatusReply {
 		time.Sleep(1500 * time.Millisecond)
-		return actors.StatusReply{Snapshot: site(edgeID, time.Now())}
+		return answered(site(edgeID, time.Now()))
 	}
 	served(t, plane, func(t *testing.T, s *Server, p *pipes) {
 		stream, pending := p.dial(), p.dial()

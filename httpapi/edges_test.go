@@ -169,7 +169,7 @@ func everything(snapshot *actors.Snapshot) *fakePlane {
 	op := &actors.Operation{ID: "op", EdgeID: "x", Operation: "o", State: actors.Succeeded, CreatedAt: time.Now()}
 	return &fakePlane{
 		views:     []*actors.View{connectedEdge("x", snapshot)},
-		status:    func(string, time.Duration) actors.StatusReply { return actors.StatusReply{Snapshot: snapshot} },
+		status:    func(string, time.Duration) actors.StatusReply { return answered(snapshot) },
 		operation: func(string, string) (*actors.Operation, *wire.Fault) { return op, nil },
 		operations: func(actors.OperationQuery) actors.OperationPage {
 			return actors.OperationPage{Operations: []*actors.Operation{op}}

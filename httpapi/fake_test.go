@@ -264,3 +264,8 @@ func unescaped(path string) string {
 	}
 	return path
 }
+
+// answered is how an Edge's snapshot comes to who asked for it.
+func answered(snapshot *actors.Snapshot) actors.StatusReply {
+	return actors.StatusReply{Snapshot: snapshot, Nodes: snapshot.Nodes()}
+}

@@ -158,7 +158,9 @@ func samples(s *Server) []sample {
 		with(403, func(x *sample) { x.headers = []string{"Host", "evil.example"} })
 		with(503, func(x *sample) { x.drain = true })
 		if strings.Contains(rt.pattern, "{id}") {
-			with(400, func(x *sample) { x.target = strings.NewReplacer("{id}", ".x", "{operation_id}", "op").Replace(rt.pattern) })
+			with(400, func(x *sample) {
+				x.target = strings.NewReplacer("{id}", ".x", "{operation_id}", "op").Replace(rt.pattern)
+			})
 			with(404, func(x *sample) {
 				x.plane = func(p *fakePlane) {
 					p.views = nil
@@ -216,7 +218,9 @@ func edgeSamples() []sample {
 	}
 	with(202, func(x *sample) {
 		x.plane = func(p *fakePlane) {
-			p.command = func(context.Context, *actors.CommandAsk) actors.CommandReply { return actors.CommandReply{Operation: op} }
+			p.command = func(context.Context, *actors.CommandAsk) actors.CommandReply {
+				return actors.CommandReply{Operation: op}
+			}
 		}
 	})
 	with(413, func(x *sample) { x.body = `{"operation":"` + strings.Repeat("x", maxBodyBytes) + `"}` })
@@ -233,7 +237,7 @@ func viewSamples() []sample {
 	rich.Labels, rich.Operations, rich.ConflictUntil = map[string]string{"a": "b"}, []string{"x"}, now.Add(time.Minute)
 	richPlane := func(p *fakePlane) {
 		p.views = []*actors.View{goneEdge("w", site("w", now)), rich, staleEdge("y", nil)}
-		p.status = func(string, time.Duration) actors.StatusReply { return actors.StatusReply{Snapshot: site("x", now)} }
+		p.status = func(string, time.Duration) actors.StatusReply { return answered(site("x", now)) }
 		p.events = func(actors.EventQuery) actors.EventPage {
 			return actors.EventPage{Events: []*actors.Event{{ID: "r.1", EdgeID: "x", NodeID: "n", OperationID: "o", Kind: actors.NodeReady, Message: "m", At: now, OccurredAt: now},
 				{ID: "r.2", Kind: actors.EventsDropped, At: now}}, Gap: &actors.Gap{Dropped: &n, Reason: actors.Overwritten}, Next: "r.2"}

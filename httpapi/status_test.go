@@ -17,7 +17,7 @@ func TestStatusLive(t *testing.T) {
 	var asked time.Duration
 	plane := &fakePlane{status: func(edgeID string, timeout time.Duration) actors.StatusReply {
 		asked = timeout
-		return actors.StatusReply{Snapshot: site(edgeID, time.Now())}
+		return answered(site(edgeID, time.Now()))
 	}}
 	s := newServer(plane)
 	o := do(s, http.MethodGet, "/edges/x/status?timeout=3s", "").want(t)
@@ -69,7 +69,7 @@ func TestStatusFromWhatIsKept(t *testing.T) {
 			goneEdge("gone", site("gone", time.Now().Add(-10*time.Second))), connectedEdge("silent", nil)},
 		status: func(edgeID string, _ time.Duration) actors.StatusReply {
 			asked++
-			return actors.StatusReply{Snapshot: site(edgeID, time.Now())}
+			return answered(site(edgeID, time.Now()))
 		},
 	}
 	s := newServer(plane)

@@ -1,0 +1,59 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"iop/actors"
+)
+
+func TestMetrics(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	s := newServer(&fakePlane{views: []*actors.View{connectedEdge("hidden-id", nil)}}, func(o *Options) { o.Registry = registry })
+	for _, target := range []string{"/edges/hidden-id", "/edges/hidden-id?x=1", "/edges/hidden-2", "/hidden-3", "/edges/hidden%2Fid", "//hidden-4"} {
+		do(s, http.MethodGet, target, "")
+	}
+	do(s, "HIDDEN", "/edges/hidden-id", "")
+	e := do(s, http.MethodGet, "/metrics", "")
+	if e.Code != http.StatusOK || !strings.HasPrefix(e.Header().Get("Content-Type"), "text/plain") {
+		t.Fatalf("%d %s", e.Code, e.Header().Get("Content-Type"))
+	}
+	text := e.Body.String()
+	for _, want := range []string{
+		`iop_http_requests_total{method="GET",route="/edges/{id}",status="200"} 2`,
+		`iop_http_requests_total{method="GET",route="/edges/{id}",status="400"} 1`,
+		`iop_http_requests_total{method="GET",route="/edges/{id}",status="404"} 1`,
+		`iop_http_requests_total{method="GET",route="other",status="404"} 2`,
+		`iop_http_requests_total{method="other",route="/edges/{id}",status="405"} 1`,
+		`iop_http_request_duration_seconds_count{method="GET",route="/edges/{id}"} 4`,
+		`iop_http_event_streams 0`,
+	} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("lacks %s", want)
+		}
+	}
+	if strings.Contains(strings.ToLower(text), "hidden") {
+		t.Errorf("a metric holds what a caller made up:\n%s", text)
+	}
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("lint: %v %v", problems, err)
+	}
+}
+
+// A live stream's length is no duration.
+func TestStreamsHaveNoDuration(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	s := newServer(everything(nil), func(o *Options) { o.Registry = registry })
+	do(s, http.MethodGet, "/fleet/events", "", "Accept", streamType)
+	if n, err := testutil.GatherAndCount(registry, "iop_http_request_duration_seconds"); n != 0 || err != nil {
+		t.Errorf("%d durations, %v", n, err)
+	}
+	if n, err := testutil.GatherAndCount(registry, "iop_http_requests_total"); n != 1 || err != nil {
+		t.Errorf("%d requests, %v", n, err)
+	}
+}
