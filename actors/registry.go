@@ -108,8 +108,7 @@ func (r *registry) claim(ctx actor.Context, m *claimAsk, silent Token) {
 // that what its hello is answered with is already so.
 func (r *registry) granted(ctx actor.Context, m *claimAsk, v verdict) {
 	id := v.granted.EdgeID
-	interval := r.table.heartbeatInterval()
-	r.sys.heartbeat.Store(int64(interval))
+	interval := r.counted()
 	m.pulse.interval.Store(int64(interval))
 	if v.superseded == nil {
 		r.publish(ctx, &Event{EdgeID: id, Kind: EdgeConnected, Message: connectedSentence(v.granted)})
@@ -121,12 +120,19 @@ func (r *registry) granted(ctx actor.Context, m *claimAsk, v verdict) {
 	if v.conflict {
 		r.publish(ctx, &Event{EdgeID: id, Kind: EdgeConflict, Message: conflictSentence(v)})
 	}
-	r.sys.counters.connected.Store(int64(r.table.connected))
 	ctx.Send(m.pid, &decided{token: v.granted.token, interval: interval})
 	ctx.Send(r.sys.operations, &edgeBack{edgeID: id, token: v.granted.token})
 	if v.superseded != nil {
 		r.ownerSilent(ctx, v.superseded.token)
 	}
+}
+
+// counted tells everybody how many Edges are connected now, and gives the heartbeat interval that follows from it.
+func (r *registry) counted() time.Duration {
+	r.sys.counters.connected.Store(int64(r.table.connected))
+	interval := r.table.heartbeatInterval()
+	r.sys.heartbeat.Store(int64(interval))
+	return interval
 }
 
 func (r *registry) askOwner(ctx actor.Context, m *claimAsk, owner *View) {
@@ -167,7 +173,7 @@ func (r *registry) claimsOn(owner Token) []*claimAsk {
 
 func (r *registry) release(ctx actor.Context, m *ended) {
 	if v := r.table.release(m.edgeID, m.token, m.reason, time.Now()); v != nil {
-		r.sys.counters.connected.Store(int64(r.table.connected))
+		r.counted()
 		r.publish(ctx, &Event{EdgeID: m.edgeID, Kind: EdgeDisconnected, Message: string(m.reason)})
 		r.forget(ctx)
 		r.ownerSilent(ctx, m.token)
