@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -92,8 +93,9 @@ func (c *WebSocketConn) SetMax(max int) {
 	c.ws.SetReadLimit(int64(max))
 }
 
-// Next gives the next message, valid until the next call. Errors are final: *RefusedMessage, *PeerClosed, and those
-// of the connection. A message too long is refused by its length, and none of it is kept.
+// Next gives the next message, valid until the next call. Errors are final: *RefusedMessage, *PeerClosed,
+// os.ErrDeadlineExceeded for ReadBy's deadline, and those of the connection. A message too long is refused by its
+// length, and none of it is kept.
 func (c *WebSocketConn) Next() ([]byte, error) {
 	c.giveBack()
 	kind, message, err := c.ws.NextReader()
@@ -144,6 +146,7 @@ func (c *WebSocketConn) giveBack() {
 // readError makes gorilla's errors ours. A rule that was broken shows in the close frame that it tried to send.
 func (c *WebSocketConn) readError(err error) error {
 	var closed *websocket.CloseError
+	var network net.Error
 	switch {
 	case errors.Is(err, websocket.ErrReadLimit):
 		return ErrMessageTooLong
@@ -151,6 +154,8 @@ func (c *WebSocketConn) readError(err error) error {
 		return &PeerClosed{closed.Code}
 	case c.socket.spoke:
 		return ErrWebSocketRules
+	case errors.As(err, &network) && network.Timeout(): // gorilla hides what it wraps
+		return os.ErrDeadlineExceeded
 	default:
 		return err
 	}
