@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bufbuild/protocompile"
@@ -41,27 +42,55 @@ func run(check bool) error {
 	if err != nil {
 		return err
 	}
-	var stale []string
-	for name, content := range files {
-		path := filepath.Join(root, name)
-		if check {
-			if on, err := os.ReadFile(path); err != nil || !bytes.Equal(on, content) {
-				stale = append(stale, path)
-			}
-			continue
-		}
-		if err := os.WriteFile(path, content, 0o644); err != nil {
+	stale, err := staleFiles(root, files)
+	if err != nil {
+		return err
+	}
+	if check && len(stale) > 0 {
+		return fmt.Errorf("not what the .proto files say; run 'make proto': %s", strings.Join(stale, ", "))
+	}
+	for _, path := range stale {
+		if err := replace(path, files); err != nil {
 			return err
 		}
-	}
-	if len(stale) > 0 {
-		return fmt.Errorf("not what the .proto files say; run 'make proto': %s", strings.Join(stale, ", "))
 	}
 	return nil
 }
 
+// staleFiles are the paths of generated code below dir that differ from files, are missing, or are left over.
+func staleFiles(dir string, files map[string][]byte) ([]string, error) {
+	var stale []string
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if on, err := os.ReadFile(path); err != nil || !bytes.Equal(on, content) {
+			stale = append(stale, path)
+		}
+	}
+	generated, err := filesBelow(dir, ".pb.go")
+	for _, name := range generated {
+		if _, known := files[name]; !known {
+			stale = append(stale, filepath.Join(dir, name))
+		}
+	}
+	slices.Sort(stale)
+	return stale, err
+}
+
+// replace writes a stale file anew, or removes it where no .proto file makes it.
+func replace(path string, files map[string][]byte) error {
+	name, err := filepath.Rel(root, path)
+	if err != nil {
+		return err
+	}
+	content, ok := files[filepath.ToSlash(name)]
+	if !ok {
+		return os.Remove(path)
+	}
+	return os.WriteFile(path, content, 0o644)
+}
+
 func generate() (map[string][]byte, error) {
-	names, err := protoFiles()
+	names, err := filesBelow(root, ".proto")
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +110,14 @@ func generate() (map[string][]byte, error) {
 	return callPlugin(req)
 }
 
-func protoFiles() (names []string, err error) {
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".proto") {
-			rel, _ := filepath.Rel(root, path)
-			names = append(names, filepath.ToSlash(rel))
+// filesBelow are the names below dir that end so, with slashes.
+func filesBelow(dir, suffix string) (names []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, suffix) {
+			return err
 		}
+		name, err := filepath.Rel(dir, path)
+		names = append(names, filepath.ToSlash(name))
 		return err
 	})
 	return names, err
