@@ -1,0 +1,118 @@
+package load
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"iop/load/fleet"
+	"iop/load/report"
+)
+
+// disturb does one disturbance at its time, once or again and again.
+func (r *run) disturb(ctx context.Context, began time.Time, d Disturbance) {
+	end := began.Add(d.At + d.For)
+	for at := began.Add(d.At); ; at = at.Add(d.Every) {
+		if !sleepUntil(ctx, at) {
+			return
+		}
+		r.once(ctx, began, d)
+		if d.Every <= 0 || !at.Add(d.Every).Before(end) {
+			return
+		}
+	}
+}
+
+func sleepUntil(ctx context.Context, at time.Time) bool {
+	t := time.NewTimer(time.Until(at))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (r *run) once(ctx context.Context, began time.Time, d Disturbance) {
+	switch d.Kind {
+	case Drop:
+		r.storm(ctx, began, d)
+	case Churn:
+		r.churn(ctx, d)
+	case HalfOpen:
+		r.fleet.Behave(r.some(d.Percent), fleet.Mute, 0, d.For)
+	case LateAnswers:
+		r.fleet.Behave(r.some(d.Percent), fleet.Late, d.Delay, d.For)
+	case WrongAnswers:
+		r.fleet.Behave(r.some(d.Percent), fleet.Wrong, 0, d.For)
+	case SlowEdges:
+		r.fleet.Behave(r.some(d.Percent), fleet.Slow, d.Delay, d.For)
+	case Clones:
+		r.fleet.Clone(r.some(d.Percent), d.For)
+	case Restart:
+		r.restart(ctx, began)
+	}
+}
+
+// storm cuts links and takes the time until all Edges are back.
+func (r *run) storm(ctx context.Context, began time.Time, d Disturbance) {
+	some := r.some(d.Percent)
+	at := time.Now()
+	r.fleet.Drop(some)
+	r.timeStorm(ctx, report.Storm{Kind: string(Drop), AtS: at.Sub(began).Seconds(), Edges: len(some)}, time.Now())
+}
+
+// timeStorm waits for all Edges and notes how long it took from the last loss.
+func (r *run) timeStorm(ctx context.Context, s report.Storm, lastLoss time.Time) {
+	if at, err := r.fleet.AwaitAll(ctx); err == nil {
+		s.Back = ms(max(0, at.Sub(lastLoss)))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.storms = append(r.storms, s)
+}
+
+const churnStep = 100 * time.Millisecond
+
+// churn has Edges go and come, some at each step.
+func (r *run) churn(ctx context.Context, d Disturbance) {
+	began, gone := time.Now(), 0
+	for at := began; at.Sub(began) < d.For; at = at.Add(churnStep) {
+		if !sleepUntil(ctx, at) {
+			return
+		}
+		due := int(at.Sub(began).Seconds() * float64(d.Rate))
+		politely, rudely := []int{}, []int{}
+		for ; gone < due; gone++ {
+			number := rand.IntN(r.scenario.Edges.Count)
+			if gone%2 == 0 {
+				politely = append(politely, number)
+			} else {
+				rudely = append(rudely, number)
+			}
+		}
+		r.fleet.Leave(politely, true, d.Delay)
+		r.fleet.Leave(rudely, false, d.Delay)
+	}
+}
+
+// restart has the Control Plane restarted. Until all Edges are back, what fails is excused.
+func (r *run) restart(ctx context.Context, began time.Time) {
+	if r.target.Restart == nil {
+		return
+	}
+	s := report.Storm{Kind: string(Restart), AtS: time.Since(began).Seconds(), Edges: r.scenario.Edges.Count}
+	r.traffic.Outage(true)
+	defer r.traffic.Outage(false)
+	r.fleet.Disturb()
+	err := r.target.Restart()
+	r.server.find(r.target)
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.storms = append(r.storms, s)
+		return
+	}
+	r.timeStorm(ctx, s, time.Now())
+}

@@ -1,0 +1,67 @@
+package fleet
+
+import (
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	iopv1 "iop/proto/iop/v1"
+)
+
+// step is where an Edge's life is: each takes its steps at its own moment of the interval.
+func (e *edge) step(now time.Time) uint64 {
+	every := e.shard.f.opts.PushInterval
+	if every <= 0 {
+		return 0
+	}
+	return uint64(now.UnixNano()+e.offset()) / uint64(every)
+}
+
+func (e *edge) offset() int64 {
+	return int64(mix(e.number, 0, 0, 0) % uint64(e.shard.f.opts.PushInterval))
+}
+
+// nextChange waits for the next step.
+func (e *edge) nextChange() {
+	every := e.shard.f.opts.PushInterval
+	if every > 0 {
+		into := (time.Now().UnixNano() + e.offset()) % int64(every)
+		e.after(every-time.Duration(into)+time.Millisecond, changeDue)
+	}
+}
+
+// change tells of a step: the snapshot, and an event of the first node.
+func (e *edge) change() {
+	e.nextChange()
+	if e.behaviour == Mute {
+		return
+	}
+	e.push()
+	e.event()
+}
+
+func (e *edge) push() {
+	now := time.Now()
+	e.send(&iopv1.Envelope{Body: &iopv1.Envelope_EdgeStatusResponse{
+		EdgeStatusResponse: e.shard.f.model.snapshot(e.id, e.number, e.step(now), now, "")}})
+	e.shard.f.stats.snapshots.Add(1)
+}
+
+// event says whether the first node came, went or changed. Its number is one more than that of the Edge's last event, so that
+// a live reader sees what is out of order.
+func (e *edge) event() {
+	f, now := e.shard.f, time.Now()
+	step := e.step(now)
+	kind := iopv1.NodeEventKind_NODE_EVENT_KIND_PROVIDER_CHANGED
+	if up := f.model.up(e.number, 0, step); up != f.model.up(e.number, 0, step-1) {
+		kind = iopv1.NodeEventKind_NODE_EVENT_KIND_DISCONNECTED
+		if up {
+			kind = iopv1.NodeEventKind_NODE_EVENT_KIND_READY
+		}
+	}
+	e.said++
+	e.send(&iopv1.Envelope{Body: &iopv1.Envelope_EdgeNodeEvent{EdgeNodeEvent: &iopv1.EdgeNodeEvent{
+		NodeId: "gpu-0", Kind: kind, Message: EventPrefix + strconv.FormatUint(e.said, 10), OccurredAt: timestamppb.New(now)}}})
+	f.stats.events.Add(1)
+}

@@ -1,0 +1,109 @@
+package fleet
+
+import "time"
+
+// Behaviour is how an Edge behaves.
+type Behaviour uint8
+
+// Behaviours.
+const (
+	Honest Behaviour = iota
+	Mute             // hangs: says and hears nothing, but keeps the link open
+	Late             // answers after a delay
+	Wrong            // answers nonsense
+	Slow             // waits before each read
+)
+
+// Behave has Edges behave in a way for a while. delay is what Late and Slow wait. When its time is over, a Mute Edge
+// connects anew and leaves the old link to the peer.
+func (f *Fleet) Behave(numbers []int, b Behaviour, delay, forTime time.Duration) {
+	f.each(numbers, func(e *edge) {
+		e.behaviour, e.delay = b, delay
+		if b == Slow {
+			e.pause.Store(int64(delay))
+		}
+		e.later(forTime, e.comeHome)
+	})
+}
+
+func (e *edge) comeHome() {
+	hung := e.behaviour == Mute
+	e.behaviour = Honest
+	e.pause.Store(0)
+	switch {
+	case hung && e.link == nil || hung && e.state == serving:
+		e.queueDial()
+	case e.state == serving && e.twin == nil:
+		e.shard.f.calm[e.number].disturbed.Store(false)
+	}
+}
+
+// Drop cuts the links of Edges without a word; they come back as after any loss.
+func (f *Fleet) Drop(numbers []int) {
+	f.each(numbers, (*edge).drop)
+}
+
+// Leave has Edges go and come back after a while; politely, or without a word.
+func (f *Fleet) Leave(numbers []int, politely bool, away time.Duration) {
+	f.each(numbers, func(e *edge) {
+		if e.state != serving {
+			return
+		}
+		link := e.link
+		if politely {
+			e.leave()
+		} else {
+			e.offline()
+			link.Abort()
+		}
+		e.after(away, dialNow)
+	})
+}
+
+// Clone starts a second Edge with the id of each for a while: another process that was copied with its configuration.
+func (f *Fleet) Clone(numbers []int, forTime time.Duration) {
+	f.each(numbers, func(e *edge) {
+		if e.twin != nil {
+			return
+		}
+		twin := newEdge(e.shard, e.number, true)
+		e.twin, twin.twin = twin, e
+		twin.queueDial()
+		e.later(forTime, func() { e.endTwin() })
+	})
+}
+
+func (e *edge) endTwin() {
+	twin := e.twin
+	twin.leave()
+	twin.gone = true
+	e.twin = nil
+	if e.state == serving && e.behaviour == Honest {
+		e.shard.f.calm[e.number].disturbed.Store(false)
+	}
+}
+
+// Disturb tells that all Edges are about to lose their links through no fault of the Control Plane.
+func (f *Fleet) Disturb() {
+	for i := range f.calm {
+		f.calm[i].disturb()
+	}
+}
+
+// each gives an order to Edges; from now on their callers know that they are disturbed, until all is well again.
+func (f *Fleet) each(numbers []int, order func(*edge)) {
+	for _, n := range numbers {
+		f.calm[n].disturb()
+	}
+	all := map[int]bool{}
+	for _, n := range numbers {
+		all[n] = true
+	}
+	f.eachShard(func(s *shard) {
+		for _, e := range s.edges {
+			if all[e.number] {
+				order(e)
+			}
+		}
+	})
+}

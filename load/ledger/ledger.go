@@ -1,0 +1,170 @@
+// Package ledger keeps the books of a load run: what was asked of which Edge, what that Edge gave, and what came out
+// at the other end. Every status answer carries a stamp and every command a nonce, so that answers that were lost,
+// given twice or to the wrong caller, and commands that were run twice, are counted and not guessed.
+//
+// A book entry lives for one to two minutes (Keep), so that a run of any length needs the same memory. No request of a run
+// may take longer.
+package ledger
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Keep is how long an entry is good for, at least.
+const Keep = time.Minute
+
+// Totals are what a correct Control Plane leaves at zero.
+type Totals struct {
+	// Lost: the Edge answered in time on a link that stayed up, and the caller was given no answer.
+	Lost uint64 `json:"lost"`
+	// Duplicated: one answer, or one event, was given twice.
+	Duplicated uint64 `json:"duplicated"`
+	// Misrouted: an answer of another Edge, to another question, or that no Edge gave.
+	Misrouted uint64 `json:"misrouted"`
+	// ExecutedTwice: a command reached its Edge more than once.
+	ExecutedTwice uint64 `json:"executed_twice"`
+	// OutOfOrder: an event of an Edge or of a command that came before one that was said earlier.
+	OutOfOrder uint64 `json:"out_of_order"`
+}
+
+// Add adds another's totals.
+func (t *Totals) Add(o Totals) {
+	t.Lost += o.Lost
+	t.Duplicated += o.Duplicated
+	t.Misrouted += o.Misrouted
+	t.ExecutedTwice += o.ExecutedTwice
+	t.OutOfOrder += o.OutOfOrder
+}
+
+// Ledger may be used from any goroutine.
+type Ledger struct {
+	prefix string // of every edge_id
+	now    func() time.Time
+
+	mu        sync.Mutex
+	totals    Totals
+	edges     []book
+	commands  commandBook
+	lastNonce uint64
+}
+
+// book is one Edge's page.
+type book struct {
+	given uint64   // serials given out so far; they count from 1
+	open  []answer // given, and not seen by any caller yet; oldest first
+	cut   time.Time
+}
+
+type answer struct {
+	serial uint64
+	at     time.Time
+}
+
+// maxOpen bounds what an Edge may have given without a caller seeing it; the oldest go first. Most of those were asked
+// by somebody else (a fleet read, another client). A Control Plane lets 64 requests wait at an Edge.
+const maxOpen = 256
+
+// New makes a ledger for Edges 0 to n-1, whose ids are prefix and number as EdgeID writes them.
+func New(prefix string, n int) *Ledger {
+	return &Ledger{prefix: prefix, now: time.Now, edges: make([]book, n), commands: newCommandBook()}
+}
+
+// EdgeID names the Edge with this number.
+func EdgeID(prefix string, edge int) string {
+	digits := strconv.Itoa(edge)
+	return prefix + "00000"[:max(0, 5-len(digits))] + digits
+}
+
+// Totals are the counts so far.
+func (l *Ledger) Totals() Totals {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.totals
+}
+
+// Answer gives the stamp for an answer that the Edge is about to give.
+func (l *Ledger) Answer(edge int) (stamp string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b, now := &l.edges[edge], l.now()
+	b.given++
+	b.forget(now)
+	b.open = append(b.open, answer{b.given, now})
+	return EdgeID(l.prefix, edge) + "/" + strconv.FormatUint(b.given, 10)
+}
+
+// forget drops what is too old or too much.
+func (b *book) forget(now time.Time) {
+	n := max(0, len(b.open)+1-maxOpen)
+	for n < len(b.open) && now.Sub(b.open[n].at) > Keep {
+		n++
+	}
+	b.open = b.open[n:]
+}
+
+// Cut notes that the Edge's link has ended: what it had just written may not have arrived.
+func (l *Ledger) Cut(edge int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.edges[edge].cut = l.now()
+}
+
+// Took notes the answer that a caller was given, who had asked this Edge at that time. It tells whether the answer was as it
+// must be; what is wrong with it is counted.
+func (l *Ledger) Took(edge int, stamp string, asked time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := &l.edges[edge]
+	id, digits, _ := strings.Cut(stamp, "/")
+	serial, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil || id != EdgeID(l.prefix, edge) || serial == 0 || serial > b.given {
+		l.totals.Misrouted++
+		return false
+	}
+	at, ok := b.take(serial)
+	switch {
+	case !ok:
+		l.totals.Duplicated++
+	case at.Before(asked): // it answers an earlier question
+		l.totals.Misrouted++
+	default:
+		return true
+	}
+	return false
+}
+
+func (b *book) take(serial uint64) (at time.Time, ok bool) {
+	for i, a := range b.open {
+		if a.serial == serial {
+			b.open = append(b.open[:i], b.open[i+1:]...)
+			return a.at, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// slack is what an answer may need on its way from the Edge to the Control Plane and still be in time.
+const slack = 500 * time.Millisecond
+
+// Missed notes that a caller who asked at that time and would wait that long was given no answer. If the Edge gave one in time,
+// and its link stayed up, it was lost, which is counted and told.
+func (l *Ledger) Missed(edge int, asked time.Time, wait time.Duration) (lost bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	b := &l.edges[edge]
+	for _, a := range b.open {
+		if inTime(a.at, asked, wait) && b.cut.Before(a.at) {
+			b.take(a.serial)
+			l.totals.Lost++
+			return true
+		}
+	}
+	return false
+}
+
+func inTime(at, asked time.Time, wait time.Duration) bool {
+	return !at.Before(asked) && at.Before(asked.Add(wait-slack))
+}

@@ -1,0 +1,81 @@
+package measure
+
+import "time"
+
+// Sample is how things stood at one moment, and what was since the sample before. What wasn't measured is nil.
+type Sample struct {
+	AtS       float64  `json:"at_s"` // from the beginning of the run
+	Phase     string   `json:"phase"`
+	Target    int      `json:"target"`
+	Connected int      `json:"connected"`
+	Status    Rate     `json:"status"`
+	Commands  Rate     `json:"commands"`
+	Events    Rate     `json:"events"`
+	Errors    uint64   `json:"errors"`  // so far
+	Excused   uint64   `json:"excused"` // so far
+	Resident  *int64   `json:"resident_bytes"`
+	CPU       *float64 `json:"cpu_percent"` // of one core
+}
+
+// Rate is one kind of request over the time since the sample before.
+type Rate struct {
+	PerSecond float64  `json:"per_second"` // that were answered well
+	P50       *float64 `json:"p50_ms"`
+	P99       *float64 `json:"p99_ms"`
+}
+
+// Rater makes Rates of a Meter.
+type Rater struct {
+	meter  *Meter
+	before uint64
+}
+
+// NewRater begins to look at a Meter; each Meter can have one.
+func NewRater(m *Meter) *Rater { return &Rater{meter: m} }
+
+// Next looks at the time since it was last called, which was that long ago.
+func (r *Rater) Next(since time.Duration) (Rate, Counts) {
+	c, p50, p99 := r.meter.Interval()
+	rate := Rate{PerSecond: float64(c.OK-r.before) / max(since.Seconds(), 1e-3)}
+	if p99 > 0 {
+		rate.P50, rate.P99 = millis(p50), millis(p99)
+	}
+	r.before = c.OK
+	return rate, c
+}
+
+func millis(d time.Duration) *float64 {
+	ms := float64(d) / float64(time.Millisecond)
+	return &ms
+}
+
+// Samples keeps those of a run. When there are too many it keeps every other one, so that a run of any length has some
+// hundreds.
+type Samples struct {
+	all  []Sample
+	skip int // of each this many plus one, one is kept
+	seen int
+}
+
+const maxSamples = 1200
+
+// Add keeps a sample, or not.
+func (s *Samples) Add(one Sample) {
+	keep := s.seen%(s.skip+1) == 0
+	s.seen++
+	if !keep {
+		return
+	}
+	s.all = append(s.all, one)
+	if len(s.all) < maxSamples {
+		return
+	}
+	half := s.all[:0]
+	for i := 0; i < len(s.all); i += 2 {
+		half = append(half, s.all[i])
+	}
+	s.all, s.skip, s.seen = half, 2*s.skip+1, 0
+}
+
+// All are those that were kept.
+func (s *Samples) All() []Sample { return s.all }

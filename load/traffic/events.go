@@ -1,0 +1,142 @@
+package traffic
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"iop/load/ledger"
+	"iop/load/measure"
+)
+
+// eventView is what is looked at in an event.
+type eventView struct {
+	EdgeID      string    `json:"edge_id"`
+	OperationID string    `json:"operation_id"`
+	Kind        string    `json:"kind"`
+	Message     string    `json:"message"`
+	At          time.Time `json:"at"`
+}
+
+const (
+	maxEventLine = 1 << 20
+	// slowRead is what a slow live reader waits before each event.
+	slowRead = 250 * time.Millisecond
+)
+
+// readEvents is one live reader. It comes back where it was ended, as a browser does.
+func (t *Traffic) readEvents(ctx context.Context, slow bool) {
+	r := &eventReader{t: t, slow: slow, book: t.opts.Ledger.Events()}
+	for ctx.Err() == nil {
+		excused := t.excuse(-1)
+		t.Readers.Begin()
+		began := time.Now()
+		kind := r.read(ctx)
+		if ctx.Err() != nil {
+			t.Readers.End(time.Since(began), measure.Outcome{})
+			return
+		}
+		t.Readers.End(time.Since(began), measure.Outcome{Kind: kind, Excused: slow || excused()})
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+type eventReader struct {
+	t    *Traffic
+	slow bool
+	book *ledger.EventBook
+	last string // the id of the last event, to resume after
+}
+
+// read reads one stream to its end and tells why it ended.
+func (r *eventReader) read(ctx context.Context) (kind string) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.t.opts.HTTP+"/fleet/events", nil)
+	if err != nil {
+		return "no request: " + err.Error()
+	}
+	request.Header.Set("Accept", "text/event-stream")
+	if r.last != "" {
+		request.Header.Set("Last-Event-ID", r.last)
+	}
+	r.t.authorize(request)
+	response, err := r.t.streams.Do(request)
+	if err != nil {
+		return failure(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return "status " + strconv.Itoa(response.StatusCode)
+	}
+	r.lines(ctx, response)
+	return "stream ended"
+}
+
+func (r *eventReader) lines(ctx context.Context, response *http.Response) {
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(make([]byte, 4096), maxEventLine)
+	name := ""
+	for lines.Scan() {
+		field, value, _ := strings.Cut(lines.Text(), ": ")
+		switch field {
+		case "id":
+			r.last = value
+		case "event":
+			name = value
+		case "data":
+			r.event(name, value)
+			if r.slow {
+				select {
+				case <-ctx.Done():
+				case <-time.After(slowRead):
+				}
+			}
+		}
+	}
+}
+
+func (r *eventReader) event(name, data string) {
+	if name == "gap" {
+		r.t.Gaps.Add(1)
+		return
+	}
+	var v eventView
+	r.t.Events.Begin()
+	if json.Unmarshal([]byte(data), &v) != nil {
+		r.t.Events.End(0, measure.Outcome{Kind: "not JSON"})
+		return
+	}
+	lag := measure.Outcome{}
+	if r.slow {
+		lag = measure.Outcome{Kind: "slow reader", Excused: true} // its lag is its own
+	}
+	r.t.Events.End(max(0, time.Since(v.At)), lag)
+	number, ok := r.t.number(v.EdgeID)
+	if !ok {
+		return
+	}
+	if text, ok := strings.CutPrefix(v.Message, r.t.opts.EventPrefix); ok {
+		if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+			r.book.Saw(number, n)
+		}
+	}
+	if v.OperationID != "" {
+		r.book.SawCommand(v.OperationID, v.Kind)
+	}
+}
+
+// number is the Edge that an id names, if it is one of this run.
+func (t *Traffic) number(id string) (int, bool) {
+	digits, ok := strings.CutPrefix(id, t.opts.IDPrefix)
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(digits)
+	return n, err == nil && n >= 0 && n < t.opts.Edges && ledger.EdgeID(t.opts.IDPrefix, n) == id
+}

@@ -1,0 +1,69 @@
+package traffic
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"iop/load/measure"
+)
+
+// statusView is what is looked at in a status.
+type statusView struct {
+	EdgeID string `json:"edge_id"`
+	Source string `json:"source"`
+	Nodes  []struct {
+		Labels map[string]string `json:"labels"`
+	} `json:"nodes"`
+}
+
+func (v *statusView) stamp(label string) string {
+	if len(v.Nodes) == 0 {
+		return ""
+	}
+	return v.Nodes[0].Labels[label]
+}
+
+// status asks one Edge for its status and holds the answer against the ledger.
+func (t *Traffic) status(due time.Time) {
+	number, id := t.anyEdge()
+	excused := t.excuse(number)
+	a := t.ask(http.MethodGet, "/edges/"+id+"/status?timeout="+t.opts.Timeout.String(), nil, t.opts.Timeout)
+	took := time.Since(due)
+	kind := a.kind
+	if kind == "" {
+		kind = t.checkStatus(number, id, a)
+	}
+	o := measure.Outcome{Kind: kind, Excused: kind != "" && excused()}
+	if !o.Excused && a.noAnswer() && t.opts.Ledger.Missed(number, a.asked, t.opts.Timeout) {
+		o.Kind = "lost"
+	}
+	t.Status.End(took, o)
+}
+
+// checkStatus tells what is wrong with a status that was given, or "".
+func (t *Traffic) checkStatus(number int, id string, a *answer) string {
+	var v statusView
+	if err := json.Unmarshal(a.body, &v); err != nil {
+		return "not JSON"
+	}
+	stamp := v.stamp(t.opts.StampLabel)
+	if v.EdgeID != id {
+		stamp = "" // whatever is in it, it is not what was asked for
+	}
+	switch {
+	case !t.opts.Ledger.Took(number, stamp, a.asked):
+		return "not its answer"
+	case v.Source != "live":
+		return "not live"
+	}
+	return ""
+}
+
+// summary asks for the totals of the fleet.
+func (t *Traffic) summary(due time.Time) {
+	excused := t.excuse(-1)
+	a := t.ask(http.MethodGet, "/fleet/summary?timeout="+t.opts.Timeout.String(), nil, t.opts.Timeout)
+	took := time.Since(due)
+	t.Summaries.End(took, measure.Outcome{Kind: a.kind, Excused: a.kind != "" && excused()})
+}

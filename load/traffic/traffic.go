@@ -1,0 +1,158 @@
+// Package traffic is the load on a Control Plane beside its Edges: status reads, fleet summaries, commands, live
+// readers and Client hellos, each by its own schedule. Every request is sent when it is due, whether or not the earlier
+// ones were answered, and is timed from that moment.
+package traffic
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"iop/load/ledger"
+	"iop/load/measure"
+)
+
+// Options say what is asked and how often.
+type Options struct {
+	HTTP  string // http://host:port
+	Wire  string // ws://host:port/client
+	Token string // of an operator; empty: none
+
+	Edges    int
+	IDPrefix string
+	Ledger   *ledger.Ledger
+	// Calm tells whether an Edge is as it should be; see fleet.Fleet.
+	Calm func(edge int) (epoch uint32, ok bool)
+
+	Duration, Ramp                                        time.Duration
+	StatusRate, SummaryRate, CommandRate, ClientRate      int           // a second
+	Timeout                                               time.Duration // that a status read gives its Edge
+	CommandTimeout                                        time.Duration
+	PhasedPercent                                         int           // of the commands, those that go on after their first answer
+	PhaseDelay                                            time.Duration // between the phases of those
+	Readers, SlowReaders                                  int           // of the live stream
+	PhasedOperation, QuickOperation, NonceKey, StampLabel string        // as the Edges know them
+	EventPrefix, EdgeKey                                  string
+}
+
+// Traffic is the load. Run is called once.
+type Traffic struct {
+	opts     Options
+	http     *http.Client // for requests
+	streams  *http.Client // for live readers, which have no time limit
+	inFlight chan struct{}
+	outage   atomic.Uint32 // odd while the server is being restarted
+	under    sync.WaitGroup
+	enough   <-chan struct{} // the run was ended before its time
+
+	Status, Summaries, Commands, Clients *measure.Meter
+	Settled                              *measure.Meter // commands that went on after their first answer, until they were shown as ended
+	Events                               *measure.Meter // from the server's stamp to a live reader
+	Readers                              *measure.Meter // live streams; each end is an error or excused
+	Gaps                                 atomic.Uint64  // that live readers were told of
+}
+
+const (
+	// maxInFlight bounds what is under way. What is due beyond it is counted as not sent: this side is at its limit, or the
+	// server stands still.
+	maxInFlight = 8192
+	// maxConns bounds the HTTP connections, so that the Edges have the descriptors; a request that waits for one is timed with
+	// its wait.
+	maxConns = 256
+	// grace is how long a caller waits beyond what its Edge is given.
+	grace = 5 * time.Second
+)
+
+// New makes the load and sends nothing yet.
+func New(opts Options) *Traffic {
+	return &Traffic{
+		opts:     opts,
+		http:     &http.Client{Transport: &http.Transport{MaxConnsPerHost: maxConns, MaxIdleConnsPerHost: maxConns}},
+		streams:  &http.Client{Transport: &http.Transport{}},
+		inFlight: make(chan struct{}, maxInFlight),
+		Status:   measure.NewMeter(), Summaries: measure.NewMeter(), Commands: measure.NewMeter(), Settled: measure.NewMeter(),
+		Clients: measure.NewMeter(), Events: measure.NewMeter(), Readers: measure.NewMeter(),
+	}
+}
+
+// Run sends by schedule until the duration is over or ctx ends, and then waits for what is under way, which is bounded by
+// the timeouts.
+func (t *Traffic) Run(ctx context.Context) {
+	t.enough = ctx.Done()
+	defer t.http.CloseIdleConnections()
+	defer t.streams.CloseIdleConnections()
+	reading, stopReading := context.WithCancel(context.Background())
+	var readers sync.WaitGroup
+	for i := range t.opts.Readers + t.opts.SlowReaders {
+		readers.Go(func() { t.readEvents(reading, i < t.opts.SlowReaders) })
+	}
+	began := time.Now()
+	var schedules sync.WaitGroup
+	for _, s := range []struct {
+		rate  int
+		meter *measure.Meter
+		ask   func(due time.Time)
+	}{
+		{t.opts.StatusRate, t.Status, t.status},
+		{t.opts.SummaryRate, t.Summaries, t.summary},
+		{t.opts.CommandRate, t.Commands, t.command},
+		{t.opts.ClientRate, t.Clients, t.clientHello},
+	} {
+		schedule := Schedule{Rate: float64(s.rate), Ramp: t.opts.Ramp, Duration: t.opts.Duration}
+		schedules.Go(func() {
+			schedule.run(ctx, began, func(due time.Time) { t.send(s.meter, func() { s.ask(due) }) })
+		})
+	}
+	select { // live readers read on even if nothing else is asked
+	case <-ctx.Done():
+	case <-time.After(t.opts.Duration):
+	}
+	schedules.Wait()
+	t.under.Wait()
+	stopReading()
+	readers.Wait()
+}
+
+// send has a request begun, unless too much is under way.
+func (t *Traffic) send(m *measure.Meter, ask func()) {
+	select {
+	case t.inFlight <- struct{}{}:
+	default:
+		m.Skip()
+		return
+	}
+	m.Begin()
+	t.under.Go(func() {
+		defer func() { <-t.inFlight }()
+		ask()
+	})
+}
+
+// Outage says that the server is being restarted on purpose, or that it is back.
+func (t *Traffic) Outage(on bool) {
+	if on != (t.outage.Load()%2 == 1) {
+		t.outage.Add(1)
+	}
+}
+
+// excuse remembers how things stood when a request began, and tells at its end whether something was done to the
+// Edge, or to the server, meanwhile. For requests that are about no Edge, edge is -1.
+func (t *Traffic) excuse(edge int) func() bool {
+	outage := t.outage.Load()
+	if edge < 0 {
+		return func() bool { return outage%2 == 1 || t.outage.Load() != outage }
+	}
+	epoch, calm := t.opts.Calm(edge)
+	return func() bool {
+		now, still := t.opts.Calm(edge)
+		return !calm || !still || now != epoch || outage%2 == 1 || t.outage.Load() != outage
+	}
+}
+
+func (t *Traffic) anyEdge() (number int, id string) {
+	number = rand.IntN(t.opts.Edges)
+	return number, ledger.EdgeID(t.opts.IDPrefix, number)
+}
