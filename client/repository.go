@@ -39,6 +39,7 @@ type Repository struct {
 	opts      Options
 	http      *http.Client
 	transport *http.Transport
+	clock     serverClock
 }
 
 // New makes a Repository of an address such as http://127.0.0.1:18080 or https://control.example/iop. It connects to
@@ -74,6 +75,10 @@ func New(address string, o Options) (*Repository, error) {
 
 // Address is what the Repository was made of.
 func (r *Repository) Address() string { return r.base }
+
+// Now is the Control Plane's clock as the last answer told it, so that the ages of its times can be told where the own clock is
+// wrong. It is good to a second; before the first answer, and where the clocks agree that well, it is the own clock.
+func (r *Repository) Now() time.Time { return r.clock.now(time.Now()) }
 
 // Close drops the idle connections. The Repository can still be used.
 func (r *Repository) Close() { r.transport.CloseIdleConnections() }

@@ -85,7 +85,11 @@ func (r *Repository) send(ctx context.Context, q request) (*http.Response, error
 	for name, value := range q.header {
 		request.Header.Set(name, value)
 	}
-	return r.http.Do(request)
+	response, err := r.http.Do(request)
+	if err == nil {
+		r.clock.read(response.Header.Get("Date"), time.Now())
+	}
+	return response, err
 }
 
 // readBody reads an answer of bounded size.

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"iop/configs"
+)
+
+func (a *app) contextCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "context",
+		Short:   "Named servers, and which of them is in use",
+		Long:    "Named servers, and which of them is in use. They are kept in iop/config.yaml below your configuration directory, for you alone.",
+		Example: "  iop context set lab --addr http://127.0.0.1:18080\n  iop context use lab\n  iop context ls",
+	}
+	c.AddCommand(a.contextLs(), a.contextUse(), a.contextSet(), a.contextRm())
+	return c
+}
+
+// contextView is a context as it is shown: never its token.
+type contextView struct {
+	Name    string  `json:"name"`
+	Current bool    `json:"current"`
+	Address string  `json:"address"`
+	Wire    string  `json:"wire"`
+	Token   bool    `json:"token"` // whether there is one
+	CAFile  *string `json:"ca_file"`
+}
+
+func (a *app) contextLs() *cobra.Command {
+	return &cobra.Command{
+		Use:     "ls",
+		Short:   "List the named servers",
+		Args:    cobra.NoArgs,
+		Example: "  iop context ls",
+		RunE: func(*cobra.Command, []string) error {
+			contexts, err := loadContexts()
+			if err != nil {
+				return err
+			}
+			a.warnIfOpen(contexts.File)
+			views := []contextView{}
+			for _, x := range contexts.Contexts {
+				v := contextView{Name: x.Name, Current: x.Name == contexts.Current, Address: x.Address, Wire: x.Wire, Token: x.Token != "" || x.TokenFile != ""}
+				if v.Wire == "" {
+					v.Wire = wireOf(x.Address)
+				}
+				if x.CAFile != "" {
+					v.CAFile = &x.CAFile
+				}
+				views = append(views, v)
+			}
+			doc := map[string]any{"contexts": views}
+			return a.show(view{doc: doc, lines: anys(views), table: func(p *page) { contextsPage(p, views) }})
+		},
+	}
+}
+
+func contextsPage(p *page, views []contextView) {
+	if len(views) == 0 {
+		p.line("No contexts. Make one: iop context set NAME --addr http://host:port")
+		return
+	}
+	rows := make([][]string, len(views))
+	for i, v := range views {
+		current, token := "", "no"
+		if v.Current {
+			current = "*"
+		}
+		if v.Token {
+			token = "yes"
+		}
+		rows[i] = []string{current, v.Name, v.Address, v.Wire, token, textOr(v.CAFile)}
+	}
+	p.grid([]column{{name: ""}, {name: "NAME"}, {name: "ADDRESS"}, {name: "WIRE"}, {name: "TOKEN"}, {name: "CA FILE"}}, rows)
+}
+
+// warnIfOpen tells of a file that others can read.
+func (a *app) warnIfOpen(file string) {
+	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
+		a.say("iop: warning: others can read %s, which may hold tokens; chmod 600 mends that", file)
+	}
+}
+
+func (a *app) contextUse() *cobra.Command {
+	return &cobra.Command{
+		Use:               "use NAME",
+		Short:             "Ask this server from now on",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeContexts,
+		Example:           "  iop context use lab",
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.changeContexts(args[0], func(c *configs.CLI) error {
+				c.Current = args[0]
+				a.say("In use: %s", args[0])
+				return nil
+			})
+		},
+	}
+}
+
+func (a *app) contextRm() *cobra.Command {
+	return &cobra.Command{
+		Use:               "rm NAME",
+		Short:             "Forget a server",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeContexts,
+		Example:           "  iop context rm lab",
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.changeContexts(args[0], func(c *configs.CLI) error {
+				c.Contexts = slices.DeleteFunc(c.Contexts, func(x configs.CLIContext) bool { return x.Name == args[0] })
+				if c.Current == args[0] {
+					c.Current = ""
+					a.say("None is in use now; iop context use NAME says which.")
+				}
+				return nil
+			})
+		},
+	}
+}
+
+// changeContexts changes the file, in which there is a context of this name.
+func (a *app) changeContexts(name string, change func(*configs.CLI) error) error {
+	contexts, err := loadContexts()
+	if err != nil {
+		return err
+	}
+	if contexts.Context(name) == nil {
+		return &notFound{what: fmt.Sprintf("there is no context %q", name), next: "iop context ls"}
+	}
+	if err := change(contexts); err != nil {
+		return err
+	}
+	return contexts.Save()
+}
+
+func (a *app) contextSet() *cobra.Command {
+	var tokenFile string
+	var tokenStdin bool
+	c := &cobra.Command{
+		Use:   "set NAME",
+		Short: "Add a server, or change one",
+		Long: `Adds a server under a name, or changes what is given of one. The first one is in use at once.
+
+A token is read from stdin, or stays in a file of its own; there is no flag for one, because everybody on the machine could
+read it in the list of processes.`,
+		Args: cobra.ExactArgs(1),
+		Example: `  iop context set lab --addr http://127.0.0.1:18080
+  iop context set lab --token-stdin < token.txt
+  iop context set lab --wire ws://127.0.0.1:19080/client`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			contexts, err := loadContexts()
+			if err != nil {
+				return err
+			}
+			x := contexts.Context(args[0])
+			if x == nil {
+				if a.flags.address == "" {
+					return usage(cmd, "a new context needs --addr")
+				}
+				contexts.Contexts = append(contexts.Contexts, configs.CLIContext{Name: args[0]})
+				x = contexts.Context(args[0])
+			}
+			if err := a.fillContext(x, tokenFile, tokenStdin); err != nil {
+				return err
+			}
+			if contexts.Current == "" {
+				contexts.Current = args[0]
+				a.say("In use: %s", args[0])
+			}
+			return contexts.Save()
+		},
+	}
+	c.Flags().StringVar(&tokenFile, "token-file", "", "read the token from this `file` at each use")
+	c.Flags().BoolVar(&tokenStdin, "token-stdin", false, "keep the token that stdin has")
+	c.MarkFlagsMutuallyExclusive("token-file", "token-stdin")
+	return c
+}
+
+// fillContext takes over what was given. A token stays only with the address that it was given for.
+func (a *app) fillContext(x *configs.CLIContext, tokenFile string, tokenStdin bool) error {
+	if address := a.flags.address; address != "" {
+		if address = withScheme(address); x.Address != "" && x.Address != address && (x.Token != "" || x.TokenFile != "") {
+			x.Token, x.TokenFile = "", ""
+			a.say("The address is another one, so the token is forgotten.")
+		}
+		x.Address = address
+	}
+	if a.flags.wire != "" {
+		x.Wire = a.flags.wire
+	}
+	if a.flags.caFile != "" {
+		x.CAFile = a.flags.caFile
+	}
+	switch {
+	case tokenFile != "":
+		x.Token, x.TokenFile = "", tokenFile
+	case tokenStdin:
+		token, err := readToken(a.stdin)
+		if err != nil {
+			return err
+		}
+		x.Token, x.TokenFile = token, ""
+	}
+	return nil
+}
+
+// readToken takes one line of at most 4 KiB.
+func readToken(r io.Reader) (string, error) {
+	const most = 4 << 10
+	text, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err != nil {
+		return "", fmt.Errorf("the token can't be read: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" || len(text) > most || strings.ContainsAny(token, " \t\r\n") {
+		return "", &usageError{errors.New("stdin has not one line with a token"), "iop context set"}
+	}
+	return token, nil
+}

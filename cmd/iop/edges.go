@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"iop/client"
+)
+
+// pageSize is how many are asked for at once where all are wanted.
+const pageSize = 1000
+
+func (a *app) edgesCommand() *cobra.Command {
+	c := &cobra.Command{Use: "edges", Short: "The registry: who is connected", Example: "  iop edges ls\n  iop edges get seoul-1"}
+	c.AddCommand(a.edgesLs(), a.edgesGet(), a.edgesWatch())
+	return c
+}
+
+// edgeFilter are the flags that pick Edges.
+type edgeFilter struct {
+	state  choice
+	labels labelFlag
+	prefix string
+}
+
+func (f *edgeFilter) register(c *cobra.Command) {
+	f.state.allowed = edgeStates
+	c.Flags().Var(&f.state, "state", "those in this state alone")
+	c.Flags().VarP(&f.labels, "label", "l", "those with this label alone; may be repeated, all must hold")
+	c.Flags().StringVar(&f.prefix, "prefix", "", "those whose id begins with this `text` alone")
+	_ = c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(edgeStates, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (f *edgeFilter) query() client.EdgeQuery {
+	return client.EdgeQuery{State: client.State(f.state.value), Labels: f.labels, Prefix: f.prefix, Limit: pageSize}
+}
+
+func (a *app) edgesLs() *cobra.Command {
+	var filter edgeFilter
+	c := &cobra.Command{
+		Use:   "ls",
+		Short: "List the Edges, also those that are gone for a while",
+		Args:  cobra.NoArgs,
+		Example: `  iop edges ls
+  iop edges ls --state disconnected
+  iop edges ls --label region=kr-south -o wide`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			repo, err := a.repository()
+			if err != nil {
+				return err
+			}
+			found, err := allEdges(cmd.Context(), repo, filter.query())
+			if err != nil {
+				return err
+			}
+			if err := a.show(view{doc: found, lines: anys(found.Edges), table: func(p *page) { a.edgeGrid(p, found.Edges) }}); err != nil {
+				return err
+			}
+			if a.format.isTable() {
+				a.say("%s", edgeTotals(found.EdgeCounts))
+			}
+			return nil
+		},
+	}
+	filter.register(c)
+	return c
+}
+
+// allEdges is one page with all that match; the counts are those of the first.
+func allEdges(ctx context.Context, repo *client.Repository, q client.EdgeQuery) (*client.EdgePage, error) {
+	all, err := repo.Edges(ctx, q)
+	if err != nil || all.NextCursor == nil {
+		return all, err
+	}
+	q.Cursor, all.NextCursor = *all.NextCursor, nil
+	for e, err := range repo.AllEdges(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		all.Edges = append(all.Edges, e)
+	}
+	return all, nil
+}
+
+func edgeTotals(n client.EdgeCounts) string {
+	if n.Total == 0 {
+		return "no Edges match"
+	}
+	return count(n.Total, "Edge") + ": " + stateCounts(n)
+}
+
+func (a *app) edgesGet() *cobra.Command {
+	return &cobra.Command{
+		Use:               "get EDGE",
+		Short:             "Show what is known of one Edge",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeEdge,
+		Example: `  iop edges get seoul-1
+  iop edges get seoul-1 -o json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			repo, err := a.repository()
+			if err != nil {
+				return err
+			}
+			e, err := repo.Edge(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.show(view{doc: e, table: func(p *page) { p.details(a.edgeDetails(e)) }})
+		},
+	}
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iop/client"
+)
+
+func (a *app) eventsCommand() *cobra.Command {
+	var q eventsAsk
+	c := &cobra.Command{
+		Use:   "events [EDGE]",
+		Short: "Show what happened, and with --follow what happens",
+		Long: `Shows the newest events, of all Edges or of one. With --follow it goes on with what happens, until Ctrl-C: a stream that
+is lost is taken up again behind the last event, and where events are missing a line says so.`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeEdge,
+		Example: `  iop events
+  iop events seoul-1 --limit 5
+  iop events --follow
+  iop events -f -o jsonl`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				q.edge = args[0]
+			}
+			if q.limit < 1 || q.limit > pageSize {
+				return usage(cmd, "--limit %d is not 1 to %d", q.limit, pageSize)
+			}
+			repo, err := a.repository()
+			if err != nil {
+				return err
+			}
+			if q.follow {
+				return a.followEvents(cmd.Context(), repo, q)
+			}
+			return a.listEvents(cmd.Context(), repo, q)
+		},
+	}
+	c.Flags().BoolVarP(&q.follow, "follow", "f", false, "go on with what happens, until Ctrl-C")
+	c.Flags().IntVar(&q.limit, "limit", 20, "how many, at most 1000")
+	c.Flags().StringVar(&q.after, "after", "", "those behind the event with this `id`, and not the newest")
+	return c
+}
+
+// eventsAsk is what the command line asks for.
+type eventsAsk struct {
+	edge, after string
+	limit       int
+	follow      bool
+}
+
+func (q *eventsAsk) query() client.EventQuery {
+	return client.EventQuery{EdgeID: q.edge, After: q.after, Limit: q.limit}
+}
+
+func (a *app) listEvents(ctx context.Context, repo *client.Repository, q eventsAsk) error {
+	found, err := repo.Events(ctx, q.query())
+	if err != nil {
+		return err
+	}
+	lines := anys(found.Events)
+	if found.Gap != nil {
+		lines = append([]any{gapLine{found.Gap}}, lines...)
+	}
+	return a.show(view{doc: found, lines: lines, table: func(p *page) { a.eventsPage(p, found) }})
+}
+
+// gapLine is how a line of JSON says that events are missing.
+type gapLine struct {
+	Gap *client.Gap `json:"gap"`
+}
+
+var eventColumns = []column{
+	{name: "WHEN"}, {name: "KIND"}, {name: "EDGE"}, {name: "NODE"}, {name: "OPERATION"}, {name: "OCCURRED", wide: true},
+	{name: "ID", wide: true}, {name: "MESSAGE"},
+}
+
+func (a *app) eventsPage(p *page, found *client.EventPage) {
+	if found.Gap != nil {
+		p.line("%s", gapText(found.Gap))
+	}
+	if len(found.Events) == 0 {
+		p.line("No events.")
+		return
+	}
+	rows := make([][]string, len(found.Events))
+	for i, e := range found.Events {
+		occurred := unknown
+		if e.OccurredAt != nil {
+			occurred = moment(*e.OccurredAt)
+		}
+		rows[i] = []string{a.when(&e.At), clean(e.Kind), textOr(e.EdgeID), textOr(e.NodeID), textOr(e.OperationID), occurred, clean(e.ID), textOr(e.Message)}
+	}
+	p.grid(eventColumns, rows)
+}
+
+func gapText(g *client.Gap) string {
+	many := "events are missing, how many isn't known"
+	if g.Dropped != nil {
+		many = count(int(*g.Dropped), "event") + " missing"
+	}
+	if g.Reason == "restarted" {
+		return "-- " + many + ": the Control Plane was started anew --"
+	}
+	return "-- " + many + ": " + clean(g.Reason) + " --"
+}
+
+// followEvents shows the newest events and goes on behind them.
+func (a *app) followEvents(ctx context.Context, repo *client.Repository, q eventsAsk) error {
+	t := &tail{app: a, edge: q.edge, shown: map[string]bool{}}
+	after, err := t.begin(ctx, repo, q)
+	if err != nil {
+		return err
+	}
+	lost := func(err error, retryIn time.Duration) {
+		a.say("iop: %s; trying again in %s", a.explain(err).what, span(retryIn))
+	}
+	for u, err := range repo.Follow(ctx, client.FollowQuery{After: after, Lost: lost}) {
+		if err != nil {
+			return err
+		}
+		if err := t.update(u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tail writes events as they come.
+type tail struct {
+	app   *app
+	edge  string
+	shown map[string]bool // ids that the list had and the stream may bring again
+}
+
+// begin shows the list and gives where the stream goes on. The place in the fleet's events is taken before an Edge's own
+// events are listed, so that none falls between; what comes twice is shown once.
+func (t *tail) begin(ctx context.Context, repo *client.Repository, q eventsAsk) (after string, err error) {
+	var mark *client.EventPage
+	if q.edge != "" && q.after == "" {
+		if mark, err = repo.Events(ctx, client.EventQuery{Limit: 1}); err != nil {
+			return "", err
+		}
+	}
+	if q.after != "" && q.edge == "" {
+		return q.after, nil // the stream has them all
+	}
+	found, err := repo.Events(ctx, q.query())
+	if err != nil {
+		return "", err
+	}
+	if err := t.update(client.Update{Gap: found.Gap}); err != nil {
+		return "", err
+	}
+	for _, e := range found.Events {
+		t.shown[e.ID] = true
+		if err := t.write(e); err != nil {
+			return "", err
+		}
+	}
+	if mark == nil {
+		mark = found
+	}
+	if q.after != "" {
+		return q.after, nil
+	}
+	if mark.Next == nil {
+		return "", nil
+	}
+	return *mark.Next, nil
+}
+
+func (t *tail) update(u client.Update) error {
+	switch {
+	case u.Gap != nil && t.app.format.isTable():
+		_, err := fmt.Fprintln(t.app.stdout, gapText(u.Gap))
+		return err
+	case u.Gap != nil:
+		return t.app.showNext(gapLine{u.Gap})
+	case u.Event == nil || t.edge != "" && (u.Event.EdgeID == nil || *u.Event.EdgeID != t.edge):
+		return nil
+	case t.shown[u.Event.ID]:
+		delete(t.shown, u.Event.ID)
+		return nil
+	}
+	return t.write(u.Event)
+}
+
+// write has columns of a fixed width, since what comes isn't known, and times of day: live events are all from now.
+func (t *tail) write(e *client.Event) error {
+	if !t.app.format.isTable() {
+		return t.app.showNext(e)
+	}
+	at := e.At.Local().Format("15:04:05")
+	if t.app.flags.absolute || t.app.format == wide {
+		at = moment(e.At)
+	}
+	_, err := fmt.Fprintln(t.app.stdout, eventLine(at, e))
+	return err
+}
+
+func eventLine(at string, e *client.Event) string {
+	where := textOr(e.EdgeID)
+	if e.NodeID != nil {
+		where += "/" + clean(*e.NodeID)
+	}
+	line := fmt.Sprintf("%s  %-18s  %-20s", at, clean(e.Kind), where)
+	if e.OperationID != nil {
+		line += "  " + clean(*e.OperationID)
+	}
+	if e.Message != nil {
+		line += "  " + clean(*e.Message)
+	}
+	return line
+}

@@ -1,0 +1,52 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// Exit codes. exitCodesTopic and docs/cli.md tell them to people.
+const (
+	exitOK       = 0
+	exitFailed   = 1
+	exitUsage    = 2
+	exitDegraded = 3
+	exitNotFound = 4
+	exitDenied   = 5
+	exitNotNow   = 6
+	exitSignal   = 128 // plus the signal's number
+)
+
+func exitCodesTopic() *cobra.Command {
+	return &cobra.Command{
+		Use:   "exit-codes",
+		Short: "What the exit codes mean",
+		Long: `Exit codes:
+
+  0    done; of run --wait and ops get --wait: the operation succeeded
+  1    it failed: the Edge answered with an error, the operation failed, was rejected or cancelled, or something else
+       went wrong
+  2    a mistake in the command line, the configuration or the request; nothing was asked of an Edge
+  3    the answer is there, and it is not good: --check found trouble, or less is free than --min-free
+  4    no such Edge, operation, model or context
+  5    no token, a wrong one, or one whose role is too low
+  6    not now: the Control Plane or the Edge can't be reached, is busy, stops, or did not answer in time. A command may
+       have been sent all the same: the message tells
+  130  ended by Ctrl-C (143: by SIGTERM)`,
+	}
+}
+
+// degraded is an answer that isn't good, where it was asked for.
+type degraded struct{ what, next string }
+
+func (d *degraded) Error() string { return d.what }
+
+// notFound is something that isn't there, found out here.
+type notFound struct{ what, next string }
+
+func (n *notFound) Error() string { return n.what }
+
+// outcome is an operation that didn't end well, or of which it isn't known.
+type outcome struct {
+	what, next string
+	exit       int
+}
+
+func (o *outcome) Error() string { return o.what }

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"strings"
+
+	"iop/client"
+	"iop/configs"
+)
+
+// failure is an error as people are told it: what went wrong and what to try next.
+type failure struct {
+	what      string
+	requestID string // by which the Control Plane's log knows it
+	next      string
+	exit      int
+}
+
+func (f failure) text() string {
+	text := "iop: " + f.what + "\n"
+	if f.requestID != "" {
+		text += "  request: " + f.requestID + "\n"
+	}
+	return text + "  try: " + f.next + "\n"
+}
+
+func (a *app) explain(err error) failure {
+	var (
+		mistake   *usageError
+		problems  configs.Problems
+		bad       *degraded
+		missing   *notFound
+		operation *outcome
+		uncertain *client.Uncertain
+		refused   *client.Problem
+		odd       *client.Unexpected
+	)
+	switch {
+	case errors.As(err, &mistake):
+		return failure{what: mistake.Error(), next: mistake.command + " --help", exit: exitUsage}
+	case errors.As(err, &problems):
+		return failure{what: "the configuration is wrong:\n  " + strings.ReplaceAll(problems.Error(), "\n", "\n  "),
+			next: "mend the file, or do without it: --addr http://host:port", exit: exitUsage}
+	case errors.As(err, &bad):
+		return failure{what: bad.what, next: bad.next, exit: exitDegraded}
+	case errors.As(err, &missing):
+		return failure{what: missing.what, next: missing.next, exit: exitNotFound}
+	case errors.As(err, &operation):
+		return failure{what: operation.what, next: operation.next, exit: operation.exit}
+	case errors.As(err, &uncertain):
+		return explainUncertain(uncertain)
+	case errors.As(err, &refused):
+		return a.explainProblem(refused)
+	case errors.As(err, &odd):
+		return failure{what: odd.Error(), next: "is " + a.address() + " the HTTP port of a Control Plane? It is 18080 unless set otherwise", exit: exitFailed}
+	}
+	return a.explainNetwork(err)
+}
+
+func (a *app) address() string {
+	if a.asked == nil {
+		return defaultAddress
+	}
+	return a.asked.address
+}
+
+// explainNetwork is for what brought no answer, and for everything that has no name of its own.
+func (a *app) explainNetwork(err error) failure {
+	var lost *client.Unreachable
+	var away *client.GoAway
+	var upgrade *client.UpgradeRefused
+	var stranger *tls.CertificateVerificationError
+	where := ""
+	if a.asked != nil {
+		where = fmt.Sprintf(" (%s, %s)", a.asked.using, a.asked.from)
+	}
+	switch {
+	case errors.As(err, &stranger):
+		return failure{what: "the certificate of the Control Plane is not trusted" + where + ": " + stranger.Err.Error(),
+			next: "--ca-file FILE with the authority that signed it", exit: exitNotNow}
+	case errors.As(err, &away):
+		return failure{what: away.Error() + where, next: "the same again in a while", exit: exitNotNow}
+	case errors.As(err, &upgrade):
+		return failure{what: upgrade.Error() + where, next: "--wire ws://host:port/client; the port is 19080 unless set otherwise", exit: exitNotNow}
+	case errors.As(err, &lost):
+		return failure{what: lost.Error() + where, next: "is it running there? --addr, IOP_ADDR or \"iop context\" say where to ask", exit: exitNotNow}
+	case errors.Is(err, context.DeadlineExceeded):
+		return failure{what: "the time is up" + where, next: "the same again, with a longer --timeout", exit: exitNotNow}
+	}
+	return failure{what: err.Error(), next: "iop --help", exit: exitFailed}
+}
+
+func explainUncertain(u *client.Uncertain) failure {
+	f := failure{what: u.Error(), exit: exitNotNow}
+	if u.Restarted {
+		f.next = "look at what became of it before sending it again: iop ops ls, iop status"
+	} else {
+		f.next = "the same again with --key " + u.Key + ": it will not run twice"
+	}
+	return f
+}
+
+// advice is what to try next, by code; and the exit code.
+type advice struct {
+	next string
+	exit int
+}
+
+var advices = map[client.Code]advice{
+	client.InvalidRequest:       {"mend what the message names", exitUsage},
+	client.FailedPrecondition:   {"is this iop of the same release as the Control Plane? iop version --server", exitFailed},
+	client.MethodNotAllowed:     {"is this iop of the same release as the Control Plane? iop version --server", exitFailed},
+	client.UnsupportedMediaType: {"is this iop of the same release as the Control Plane? iop version --server", exitFailed},
+	client.Unauthenticated:      {`a token: IOP_TOKEN=..., or iop context set NAME --addr URL --token-stdin; "iop-control-plane token" makes one`, exitDenied},
+	client.PermissionDenied:     {"a token whose role is operator, and an address that the Control Plane knows as its own", exitDenied},
+	client.NotFound:             {"is the address the root of the HTTP interface? --addr http://host:port", exitNotFound},
+	client.EdgeNotFound:         {"iop edges ls", exitNotFound},
+	client.OperationNotFound:    {"iop ops ls", exitNotFound},
+	client.IdempotencyConflict:  {"another --key: this one was used for another command", exitUsage},
+	client.PayloadTooLarge:      {"smaller parameters", exitUsage},
+	client.OperationUnsupported: {"iop edges get EDGE, which lists what it runs", exitUsage},
+	client.EdgeBusy:             {"the same again in a few seconds", exitNotNow},
+	client.EdgeError:            {"the Edge's words are in the Control Plane's log, under the request", exitFailed},
+	client.EdgeDisconnected:     {"iop edges get EDGE tells since when and why; iop status EDGE --max-age 24h what was known last", exitNotNow},
+	client.EdgeTimeout:          {"a longer --timeout; iop edges get EDGE tells when it was heard last", exitNotNow},
+	client.ShuttingDown:         {"the same again once it is back", exitNotNow},
+	client.ResourceExhausted:    {"the same again in a while", exitNotNow},
+	client.Internal:             {"the Control Plane's log tells more, under the request", exitFailed},
+}
+
+// named puts the Edge that was asked about into an advice.
+func (a *app) named(next string) string {
+	if a.edge == "" {
+		return next
+	}
+	return strings.ReplaceAll(next, "EDGE", a.edge)
+}
+
+func (a *app) explainProblem(p *client.Problem) failure {
+	known, ok := advices[p.Code]
+	if !ok {
+		known = advice{"is this iop of the same release as the Control Plane? iop version --server", exitFailed}
+	}
+	f := failure{what: clean(p.Error()), requestID: p.RequestID, next: a.named(known.next), exit: known.exit}
+	if p.EdgeError != nil {
+		f.what += "; the Edge said " + clean(*p.EdgeError)
+	}
+	if p.DisconnectedAt != nil {
+		f.what += "; its last connection ended " + a.when(p.DisconnectedAt)
+		if p.DisconnectReason != nil {
+			f.what += " (" + clean(*p.DisconnectReason) + ")"
+		}
+	}
+	if o := p.Operation; o != nil {
+		f.next = fmt.Sprintf("iop ops get %s %s; it is %s and settles when the Edge speaks. Never send it blindly again", o.EdgeID, o.OperationID, o.State)
+	}
+	return f
+}

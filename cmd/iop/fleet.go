@@ -1,0 +1,184 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iop/client"
+)
+
+func (a *app) fleetCommand() *cobra.Command {
+	c := &cobra.Command{Use: "fleet", Short: "All Edges at once: status, totals, models",
+		Example: "  iop fleet status --trouble\n  iop fleet summary\n  iop fleet models"}
+	c.AddCommand(a.fleetStatus(), a.fleetSummary(), a.fleetModels())
+	return c
+}
+
+// fleetFilter are the flags that fleet commands share.
+type fleetFilter struct {
+	labels  labelFlag
+	maxAge  ageFlag
+	timeout time.Duration
+}
+
+func (f *fleetFilter) register(c *cobra.Command) {
+	c.Flags().VarP(&f.labels, "label", "l", "Edges with this label alone; may be repeated, all must hold")
+	c.Flags().Var(&f.maxAge, "max-age", "how old a snapshot may be to count; the other Edges are asked (default 15s)")
+	c.Flags().DurationVar(&f.timeout, "timeout", 0, "what Edges are given to answer, at most 30s (default 2s)")
+}
+
+func (f *fleetFilter) query() client.FleetQuery {
+	return client.FleetQuery{Labels: f.labels, MaxAge: f.maxAge.given, Timeout: f.timeout, Limit: pageSize}
+}
+
+func (a *app) fleetSummary() *cobra.Command {
+	var filter fleetFilter
+	var check bool
+	minFree := -1
+	c := &cobra.Command{
+		Use:   "summary",
+		Short: "Show what the fleet adds up to",
+		Long: `Shows what the Edges' snapshots add up to. An Edge without a young enough snapshot that doesn't answer is counted under
+"unanswered" and in no total. What Edges that are gone said last is shown beside it, and is nothing to plan with.`,
+		Args: cobra.NoArgs,
+		Example: `  iop fleet summary
+  iop fleet summary --label region=kr-south
+  iop fleet summary --min-free 1`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			repo, err := a.repository()
+			if err != nil {
+				return err
+			}
+			s, err := repo.FleetSummary(cmd.Context(), filter.query())
+			if err != nil {
+				return err
+			}
+			if err := a.show(view{doc: s, table: func(p *page) { summaryPage(p, s) }}); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("min-free") && s.Fresh.General.Free < uint64(max(0, minFree)) {
+				return &degraded{what: fmt.Sprintf("%d free is less than %d", s.Fresh.General.Free, minFree), next: "iop fleet models"}
+			}
+			if check {
+				return checkSummary(s)
+			}
+			return nil
+		},
+	}
+	filter.register(c)
+	c.Flags().BoolVar(&check, "check", false, "exit with 3 where an Edge is stale or gone, or did not answer")
+	c.Flags().IntVar(&minFree, "min-free", -1, "exit with 3 where less is free")
+	return c
+}
+
+func checkSummary(s *client.FleetSummary) error {
+	if s.Edges.Connected == s.Edges.Total && s.Unanswered == 0 {
+		return nil
+	}
+	return &degraded{what: fmt.Sprintf("of %s %d are stale, %d disconnected; %d gave no answer",
+		count(s.Edges.Total, "Edge"), s.Edges.Stale, s.Edges.Disconnected, s.Unanswered), next: "iop fleet status --trouble"}
+}
+
+func summaryPage(p *page, s *client.FleetSummary) {
+	p.line("%s: %s", count(s.Edges.Total, "Edge"), stateCounts(s.Edges))
+	p.line("%d answered, %d unanswered; the oldest snapshot is %s old", s.Answered, s.Unanswered, millis(s.OldestAgeMS))
+	p.line("")
+	rows := [][]string{totalsRow("fresh", &s.Fresh)}
+	if s.Stale.Edges > 0 {
+		rows = append(rows, totalsRow("last known", &s.Stale))
+	}
+	p.grid([]column{
+		{name: "TOTAL"}, {name: "EDGES", right: true}, {name: "NODES UP", right: true}, {name: "AVAILABLE", right: true},
+		{name: "IN FLIGHT", right: true}, {name: "CAPACITY", right: true}, {name: "QUEUED", right: true}, {name: "FREE", right: true},
+		{name: "LONG IN FLIGHT", right: true, wide: true}, {name: "LONG CAPACITY", right: true, wide: true},
+		{name: "LONG QUEUED", right: true, wide: true}, {name: "LONG FREE", right: true},
+	}, rows)
+}
+
+func totalsRow(name string, t *client.Totals) []string {
+	row := []string{name, number(t.Edges), fmt.Sprintf("%d/%d", t.NodesConnected, t.Nodes), fmt.Sprintf("%d/%d", t.ProvidersAvailable, t.Providers)}
+	return append(append(row, capacityCells(t.General)...), capacityCells(t.LongContext)...)
+}
+
+func capacityCells(c client.Capacity) []string {
+	return append(counterCells(c.Counters), number(c.Free))
+}
+
+func (a *app) fleetModels() *cobra.Command {
+	var filter fleetFilter
+	minFree := -1
+	c := &cobra.Command{
+		Use:   "models [MODEL]",
+		Short: "Show what serves which model, and how much of it is free",
+		Long: `Shows capacity by model over the connected Edges. A provider of several models counts whole under each, so the rows don't add
+up to the fleet.`,
+		Args: cobra.MaximumNArgs(1),
+		Example: `  iop fleet models
+  iop fleet models qwen3-32b --min-free 1`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			repo, err := a.repository()
+			if err != nil {
+				return err
+			}
+			q := filter.query()
+			q.Limit = 0 // it has no pages
+			models, err := repo.FleetModels(cmd.Context(), q)
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				if models.Models = pickModel(models.Models, args[0]); len(models.Models) == 0 {
+					return &notFound{what: fmt.Sprintf("no Edge serves %q", args[0]), next: "iop fleet models"}
+				}
+			}
+			if err := a.show(view{doc: models, lines: anys(models.Models), table: func(p *page) { modelsPage(p, models.Models) }}); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("min-free") {
+				return checkModels(models.Models, minFree)
+			}
+			return nil
+		},
+	}
+	filter.register(c)
+	c.Flags().IntVar(&minFree, "min-free", -1, "exit with 3 where less is free of a model that is shown")
+	return c
+}
+
+func pickModel(all []*client.ModelCapacity, name string) []*client.ModelCapacity {
+	for _, m := range all {
+		if m.Model == name {
+			return []*client.ModelCapacity{m}
+		}
+	}
+	return nil
+}
+
+func checkModels(models []*client.ModelCapacity, minFree int) error {
+	for _, m := range models {
+		if m.General.Free < uint64(max(0, minFree)) {
+			return &degraded{what: fmt.Sprintf("%s: %d free is less than %d", clean(m.Model), m.General.Free, minFree), next: "iop fleet status"}
+		}
+	}
+	return nil
+}
+
+func modelsPage(p *page, models []*client.ModelCapacity) {
+	if len(models) == 0 {
+		p.line("No Edge says that it serves a model.")
+		return
+	}
+	rows := make([][]string, len(models))
+	for i, m := range models {
+		rows[i] = append([]string{clean(m.Model), number(m.Edges), fmt.Sprintf("%d/%d", m.ProvidersAvailable, m.Providers)}, capacityCells(m.General)...)
+		rows[i] = append(rows[i], capacityCells(m.LongContext)...)
+	}
+	p.grid([]column{
+		{name: "MODEL"}, {name: "EDGES", right: true}, {name: "AVAILABLE", right: true},
+		{name: "IN FLIGHT", right: true}, {name: "CAPACITY", right: true}, {name: "QUEUED", right: true}, {name: "FREE", right: true},
+		{name: "LONG IN FLIGHT", right: true, wide: true}, {name: "LONG CAPACITY", right: true, wide: true},
+		{name: "LONG QUEUED", right: true, wide: true}, {name: "LONG FREE", right: true},
+	}, rows)
+}

@@ -1,0 +1,127 @@
+// Command iop is the operator's command line: it asks a Control Plane about its Edges and has them run commands.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+}
+
+// run is the whole program but for the process: it gives the exit code.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) string) int {
+	ctx, interrupted := untilSignal(context.Background())
+	a := newApp(stdin, stdout, stderr, env)
+	root := a.rootCommand()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if code := interrupted(); err != nil && code != 0 {
+		return code
+	}
+	if err == nil {
+		return exitOK
+	}
+	if key := (*interruptedError)(nil); errors.As(err, &key) {
+		return exitSignal + int(syscall.SIGINT)
+	}
+	f := a.explain(err)
+	fmt.Fprint(stderr, f.text())
+	return f.exit
+}
+
+// untilSignal gives a context that the first SIGINT or SIGTERM ends, and what tells the exit code for that, 0 when there was
+// none. The second signal ends the process at once.
+func untilSignal(parent context.Context) (ctx context.Context, code func() int) {
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	var got atomic.Int32
+	go func() {
+		s := <-signals
+		signal.Stop(signals)
+		if number, ok := s.(syscall.Signal); ok {
+			got.Store(exitSignal + int32(number))
+		}
+		cancel()
+	}()
+	return ctx, func() int { return int(got.Load()) }
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "iop",
+		Short: "Ask a Control Plane about its Edges, and have them run commands",
+		Long: `iop asks a Control Plane about its Edges and has them run commands.
+
+Which Control Plane: --addr, else IOP_ADDR, else --context, else the context in use ("iop context"), else
+http://127.0.0.1:18080. The token comes from IOP_TOKEN or from the context; where an address is given by --addr or
+IOP_ADDR, no context's token goes there.
+
+Data goes to stdout, everything else to stderr. "iop help exit-codes" tells the exit codes.`,
+		Example: `  iop fleet status --trouble
+  iop status seoul-1
+  iop events --follow`,
+		SilenceErrors: true, // run tells errors, once and to stderr
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{err, cmd.CommandPath()} })
+	a.register(root)
+	root.AddCommand(
+		a.edgesCommand(), a.statusCommand(), a.fleetCommand(), a.eventsCommand(), a.opsCommand(), a.runCommand(),
+		a.topCommand(), a.helloCommand(), a.contextCommand(), a.versionCommand(), exitCodesTopic(),
+	)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	a.finish(root)
+	return root
+}
+
+// finish gives every command what all have: mistakes in arguments are usage errors that say what was expected, and a group by
+// itself shows its help.
+func (a *app) finish(c *cobra.Command) {
+	if c.HasSubCommands() && !c.Runnable() {
+		c.Args, c.RunE, c.DisableFlagsInUseLine = subcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }, true
+	}
+	if check := c.Args; check != nil {
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			if told := (*usageError)(nil); errors.As(err, &told) {
+				return err
+			}
+			if err != nil {
+				return usage(cmd, "%w; expected: %s", err, strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+			}
+			if len(args) > 0 && strings.Contains(cmd.Use, "EDGE") {
+				a.edge = args[0]
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		a.finish(sub)
+	}
+}
+
+func subcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if close := cmd.SuggestionsFor(args[0]); len(close) > 0 {
+		return usage(cmd, "there is no %q in %q; perhaps %s", args[0], cmd.CommandPath(), strings.Join(close, " or "))
+	}
+	return usage(cmd, "there is no %q in %q", args[0], cmd.CommandPath())
+}

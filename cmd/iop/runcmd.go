@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"iop/client"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	var command client.Command
+	var parameters paramFlag
+	var wait bool
+	c := &cobra.Command{
+		Use:   "run EDGE OPERATION",
+		Short: "Have an Edge run a command",
+		Long: `Has an Edge run a command, and shows its record: done, or accepted and going on. With --wait it shows the steps and waits for
+the end; Ctrl-C then ends the waiting, not the command.
+
+When the network fails the command is sent again under its idempotency key, so that it doesn't run twice.`,
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: a.completeRun,
+		Example: `  iop run seoul-1 edge.ping
+  iop run seoul-1 node.restart --node gpu-1 --reason "new driver"
+  iop run seoul-1 model.load --node gpu-1 --param model=qwen3-32b --wait`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			command.EdgeID, command.Operation, command.Parameters = args[0], args[1], parameters
+			repo, err := a.repository()
+			if err != nil {
+				return err
+			}
+			return a.dispatch(cmd.Context(), repo, command, wait)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&command.NodeID, "node", "", "the `node` that is meant")
+	f.VarP(&parameters, "param", "p", "a parameter: k=v is a text, k:=v is JSON; may be repeated")
+	f.StringVar(&command.Reason, "reason", "", "`why`, for the record")
+	f.DurationVar(&command.Timeout, "timeout", 0, "what the Edge is given for its first answer, at most 10m (default 30s)")
+	f.StringVar(&command.Key, "key", "", "idempotency `key`: the same key and command never run twice (default: a new one)")
+	f.BoolVar(&wait, "wait", false, "wait until it is done; the exit code is its outcome's")
+	return c
+}
+
+// paramFlag collects --param. Texts and JSON are told apart by how they are written: what looks like a number may be a version.
+type paramFlag map[string]any
+
+func (p *paramFlag) String() string { return "" }
+func (p *paramFlag) Type() string   { return "k=v" }
+func (p *paramFlag) Set(s string) error {
+	key, text, ok := strings.Cut(s, "=")
+	var value any = text
+	if name, isJSON := strings.CutSuffix(key, ":"); ok && isJSON {
+		key = name
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			return fmt.Errorf("behind := is no JSON: %w", err)
+		}
+	}
+	if !ok || key == "" {
+		return errors.New("it is neither key=text nor key:=JSON")
+	}
+	if _, had := (*p)[key]; had {
+		return fmt.Errorf("%q is given twice", key)
+	}
+	if *p == nil {
+		*p = paramFlag{}
+	}
+	(*p)[key] = value
+	return nil
+}
+
+func (a *app) dispatch(ctx context.Context, repo *client.Repository, c client.Command, wait bool) error {
+	if wait {
+		c.NoWait = true // the first answer is waited for below, where its steps are shown
+	}
+	o, err := repo.Command(ctx, c)
+	if err != nil {
+		return err
+	}
+	if wait {
+		return a.waitFor(ctx, repo, o.EdgeID, o.OperationID)
+	}
+	if err := a.showOperation(o); err != nil {
+		return err
+	}
+	if !o.State.Terminal() {
+		a.say("It goes on: iop ops get %s %s --wait", o.EdgeID, o.OperationID)
+		return nil
+	}
+	return judge(o)
+}
+
+// waitFor shows an operation's steps on stderr until it is over, and then the record.
+func (a *app) waitFor(ctx context.Context, repo *client.Repository, edgeID, operationID string) error {
+	steps := stepTalk{say: a.say}
+	var last *client.Operation
+	for o, err := range repo.Watch(ctx, edgeID, operationID) {
+		if err != nil {
+			a.say("It goes on: iop ops get %s %s --wait", edgeID, operationID)
+			return err
+		}
+		last = o
+		steps.tell(o)
+		if o.State == client.Unknown {
+			break // it may stay so for hours
+		}
+	}
+	if err := a.showOperation(last); err != nil {
+		return err
+	}
+	return judge(last)
+}
+
+// stepTalk says what is new about an operation.
+type stepTalk struct {
+	say   func(format string, args ...any)
+	state client.OperationState
+	told  uint64 // steps
+}
+
+func (s *stepTalk) tell(o *client.Operation) {
+	for i, e := range o.Events {
+		if n := o.EventsDropped + uint64(i); n < s.told {
+			continue
+		}
+		line := clean(e.Phase)
+		if e.ProgressPercent != nil {
+			line += " " + percent(e.ProgressPercent)
+		}
+		if e.Message != nil {
+			line += ": " + clean(*e.Message)
+		}
+		s.say("%s", line)
+	}
+	if s.told == 0 && len(o.Events) == 0 && o.State != s.state {
+		s.say("%s", o.State)
+	}
+	s.told, s.state = o.EventsDropped+uint64(len(o.Events)), o.State
+}
+
+// judge is an error where an operation didn't end well, or may not have.
+func judge(o *client.Operation) error {
+	what := fmt.Sprintf("%s on %s: %s", clean(o.Operation), clean(o.EdgeID), o.State)
+	if o.Message != nil {
+		what += ": " + clean(*o.Message)
+	}
+	again := fmt.Sprintf("iop ops get %s %s", o.EdgeID, o.OperationID)
+	switch o.State {
+	case client.Failed, client.Rejected, client.Cancelled:
+		return &outcome{what: what, next: again + "; iop status " + o.EdgeID, exit: exitFailed}
+	case client.Expired:
+		return &outcome{what: what + " (it never ran)", next: "the same again", exit: exitNotNow}
+	case client.Unknown:
+		return &outcome{what: what + " (it may have run)", next: again + " --wait, once the Edge is back: it settles then", exit: exitNotNow}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iop/client"
+)
+
+func (a *app) statusCommand() *cobra.Command {
+	var timeout time.Duration
+	var maxAge ageFlag
+	var check bool
+	c := &cobra.Command{
+		Use:   "status EDGE",
+		Short: "Ask an Edge for its nodes and providers",
+		Long: `Asks an Edge for its nodes and providers, now. With --max-age a snapshot that is at most so old answers at once, also
+for an Edge that is gone: that is what was known last, and said to be.`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeEdge,
+		Example: `  iop status seoul-1
+  iop status seoul-1 --max-age 24h
+  iop status seoul-1 --check`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			repo, err := a.repository()
+			if err != nil {
+				return err
+			}
+			s, err := repo.Status(cmd.Context(), args[0], client.StatusQuery{Timeout: timeout, MaxAge: maxAge.given})
+			if err != nil {
+				return err
+			}
+			if err := a.show(view{doc: s, table: func(p *page) { a.statusPage(p, s) }}); err != nil {
+				return err
+			}
+			if check {
+				return checkStatus(s)
+			}
+			return nil
+		},
+	}
+	c.Flags().DurationVar(&timeout, "timeout", 0, "what the Edge is given to answer, at most 30s (default 2s)")
+	c.Flags().Var(&maxAge, "max-age", "how old a snapshot may be to answer at once")
+	c.Flags().BoolVar(&check, "check", false, "exit with 3 where a node or provider is in trouble, or the Edge is gone")
+	return c
+}
+
+// checkStatus is an error where an Edge isn't all right.
+func checkStatus(s *client.Status) error {
+	trouble := siteTrouble(s.Nodes)
+	if !s.Connected {
+		trouble = append([]string{"the Edge is gone, and this is what was known last"}, trouble...)
+	}
+	if len(trouble) == 0 {
+		return nil
+	}
+	return &degraded{what: s.EdgeID + ": " + inShort(trouble, true), next: "iop events " + s.EdgeID}
+}
+
+var statusColumns = []column{
+	{name: "NODE"}, {name: "PROVIDER"}, {name: "TYPE"}, {name: "STATUS", state: true}, {name: "HEALTH", state: true},
+	{name: "IN FLIGHT", right: true}, {name: "CAPACITY", right: true}, {name: "QUEUED", right: true},
+	{name: "LONG IN FLIGHT", right: true, wide: true}, {name: "LONG CAPACITY", right: true, wide: true}, {name: "LONG QUEUED", right: true, wide: true},
+	{name: "MODELS"}, {name: "NODE NAME", wide: true}, {name: "NODE LABELS", wide: true},
+}
+
+func (a *app) statusPage(p *page, s *client.Status) {
+	p.line("%s", a.statusHead(s))
+	var rows [][]string
+	for _, n := range s.Nodes {
+		rows = append(rows, nodeRows(n)...)
+	}
+	if len(rows) == 0 {
+		p.line("It has no nodes.")
+		return
+	}
+	p.line("")
+	p.grid(statusColumns, rows)
+}
+
+// statusHead says what the table is worth.
+func (a *app) statusHead(s *client.Status) string {
+	switch {
+	case !s.Connected:
+		return fmt.Sprintf("%s is not connected: this was known last, %s", clean(s.EdgeID), a.when(&s.ReceivedAt))
+	case s.Source == "live":
+		return fmt.Sprintf("%s answered now", clean(s.EdgeID))
+	}
+	return fmt.Sprintf("%s said this %s", clean(s.EdgeID), a.when(&s.ReceivedAt))
+}
+
+func nodeRows(n *client.Node) [][]string {
+	if len(n.Providers) == 0 {
+		state := "no providers"
+		if !n.Connected {
+			state = "offline"
+		}
+		return [][]string{{clean(n.NodeID), unknown, unknown, state, unknown, unknown, unknown, unknown, unknown, unknown, unknown, unknown, textOr(n.Name), pairs(n.Labels)}}
+	}
+	rows := make([][]string, len(n.Providers))
+	for i, p := range n.Providers {
+		rows[i] = append([]string{clean(n.NodeID), clean(p.ProviderID), textOr(p.Type), clean(p.Status), clean(p.Health)}, providerNumbers(n, p)...)
+		rows[i] = append(rows[i], list(p.Models), textOr(n.Name), pairs(n.Labels))
+	}
+	return rows
+}
+
+// providerNumbers are not known of a provider whose node is down: the zeros that are sent then are no measurement.
+func providerNumbers(n *client.Node, p *client.Provider) []string {
+	if !n.Connected {
+		return []string{unknown, unknown, unknown, unknown, unknown, unknown}
+	}
+	return append(counterCells(p.General), counterCells(p.LongContext)...)
+}
+
+func counterCells(c client.Counters) []string {
+	return []string{number(c.InFlight), number(c.Capacity), number(c.Queued)}
+}
+
+func number[N int | uint64](n N) string { return strconv.FormatUint(uint64(n), 10) }

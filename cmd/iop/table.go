@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// page is what a table format writes: lines and grids.
+type page struct {
+	wide  bool
+	looks looks
+	text  strings.Builder
+}
+
+func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.text, format+"\n", args...) }
+
+// column is one of a grid's.
+type column struct {
+	name  string
+	right bool // numbers
+	wide  bool // in wide tables alone
+	state bool // a word that has a colour
+}
+
+// grid writes rows under columns, without lines: it is read by people, and by awk.
+func (p *page) grid(columns []column, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	t := p.table()
+	header := table.Row{}
+	var configs []table.ColumnConfig
+	for i, c := range columns {
+		header = append(header, c.name)
+		configs = append(configs, p.config(i+1, c))
+	}
+	t.AppendHeader(header)
+	t.SetColumnConfigs(configs)
+	for _, row := range rows {
+		t.AppendRow(tableRow(row))
+	}
+	p.text.WriteString(t.Render())
+	p.text.WriteByte('\n')
+}
+
+// details writes names and values below each other.
+func (p *page) details(pairs [][2]string) {
+	t := p.table()
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Transformer: p.paint}})
+	for _, pair := range pairs {
+		t.AppendRow(table.Row{pair[0], pair[1]})
+	}
+	p.text.WriteString(t.Render())
+	p.text.WriteByte('\n')
+}
+
+func (p *page) table() table.Writer {
+	t := table.NewWriter()
+	style := table.StyleDefault
+	style.Options = table.OptionsNoBordersAndSeparators
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	style.Box.UnfinishedRow = "…"
+	style.Format.Header = text.FormatDefault
+	if p.looks.terminal && !p.wide {
+		style.Size.WidthMax = p.looks.width
+	}
+	t.SetStyle(style)
+	t.SuppressTrailingSpaces()
+	return t
+}
+
+func (p *page) config(number int, c column) table.ColumnConfig {
+	config := table.ColumnConfig{Number: number, Hidden: c.wide && !p.wide}
+	if c.right {
+		config.Align, config.AlignHeader = text.AlignRight, text.AlignRight
+	}
+	if c.state {
+		config.Transformer = p.paint
+	}
+	return config
+}
+
+func tableRow(cells []string) table.Row {
+	row := make(table.Row, len(cells))
+	for i, cell := range cells {
+		row[i] = cell
+	}
+	return row
+}
+
+// words that have a colour, and the SGR number of it.
+var words = map[string]int{
+	"connected": 32, "available": 32, "online": 32, "succeeded": 32, "yes": 32,
+	"stale": 33, "busy": 33, "degraded": 33, "accepted": 33, "running": 33, "sent": 33, "pending": 33,
+	"disconnected": 31, "unavailable": 31, "offline": 31, "failed": 31, "rejected": 31, "cancelled": 31, "expired": 31,
+	"unknown": 35, "no answer": 31, "no": 31,
+}
+
+func (p *page) paint(v any) string {
+	word := fmt.Sprint(v)
+	if color, ok := words[word]; ok && p.looks.color {
+		return fmt.Sprintf("\x1b[%dm%s\x1b[0m", color, word)
+	}
+	return word
+}

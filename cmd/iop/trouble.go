@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"iop/client"
+)
+
+// trouble says what isn't all right with an Edge, worst first; nil where all is. Each of e and s may be nil: not known.
+func (a *app) trouble(e *client.Edge, s *client.Status, fault client.Code) []string {
+	var all []string
+	if e != nil {
+		all = a.edgeTrouble(e)
+	}
+	if fault != "" && !(fault == client.EdgeDisconnected && e != nil && !e.Connected) {
+		all = append(all, faultText(fault))
+	}
+	if s != nil {
+		all = append(all, siteTrouble(s.Nodes)...)
+	}
+	return all
+}
+
+func (a *app) edgeTrouble(e *client.Edge) []string {
+	var all []string
+	if e.Conflict {
+		all = append(all, "two instances use this id")
+	}
+	switch {
+	case !e.Connected && e.DisconnectedAt == nil:
+		all = append(all, "disconnected")
+	case !e.Connected:
+		all = append(all, "gone "+a.when(e.DisconnectedAt)+": "+reasonText(e.DisconnectReason))
+	case e.State == client.Stale:
+		all = append(all, "silent since "+a.when(e.LastSeenAt))
+	}
+	return all
+}
+
+// reasons are what the registry's words mean to people.
+var reasons = map[string]string{
+	"goodbye":           "stopped on purpose",
+	"connection_closed": "its connection was closed without a goodbye",
+	"heartbeat_timeout": "its link died without a word",
+	"protocol_error":    "it broke the protocol",
+	"write_timeout":     "it did not read: it hangs",
+	"shutdown":          "the Control Plane stopped",
+	"removed":           "it was removed",
+}
+
+func reasonText(reason *string) string {
+	if reason == nil {
+		return "nobody knows why"
+	}
+	if text, ok := reasons[*reason]; ok {
+		return text
+	}
+	return clean(*reason)
+}
+
+var faults = map[client.Code]string{
+	client.EdgeTimeout:      "did not answer in time",
+	client.EdgeDisconnected: "has no connection",
+	client.EdgeBusy:         "has too many requests unanswered",
+	client.EdgeError:        "answered with an error",
+}
+
+func faultText(code client.Code) string {
+	if text, ok := faults[code]; ok {
+		return text
+	}
+	return clean(string(code))
+}
+
+// siteTrouble is of nodes and providers. A node that isn't connected counts as one trouble, not as one for each provider.
+func siteTrouble(nodes []*client.Node) []string {
+	var all []string
+	for _, n := range nodes {
+		if !n.Connected {
+			all = append(all, "node "+clean(n.NodeID)+" is down")
+			continue
+		}
+		for _, p := range n.Providers {
+			if word := providerTrouble(p); word != "" {
+				all = append(all, fmt.Sprintf("%s/%s is %s", clean(n.NodeID), clean(p.ProviderID), word))
+			}
+		}
+	}
+	return all
+}
+
+// providerTrouble is empty for one that serves, also if it is busy.
+func providerTrouble(p *client.Provider) string {
+	switch {
+	case p.Health == "degraded" || p.Health == "offline":
+		return p.Health
+	case p.Status == "unavailable":
+		return p.Status
+	}
+	return ""
+}
+
+const mostTrouble = 3
+
+// inShort is trouble in one cell.
+func inShort(trouble []string, all bool) string {
+	switch n := len(trouble); {
+	case n == 0:
+		return unknown
+	case n > mostTrouble && !all:
+		return strings.Join(trouble[:mostTrouble], "; ") + fmt.Sprintf("; and %d more", n-mostTrouble)
+	}
+	return strings.Join(trouble, "; ")
+}
