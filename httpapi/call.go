@@ -128,10 +128,15 @@ func (c *call) finish(took time.Duration, panicked any) {
 	}
 }
 
+// deserted tells whether a failure reached nobody: a caller who hung up ended the wait, and nothing went wrong.
+func (c *call) deserted() bool {
+	return c.status >= http.StatusInternalServerError && c.r.Context().Err() != nil
+}
+
 // log leaves a line: commands and what went wrong here at info, the rest at debug. Queries and headers stay out of it.
 func (c *call) log(took time.Duration) {
 	level := zerolog.DebugLevel
-	if c.r.Method == http.MethodPost || c.status >= http.StatusInternalServerError {
+	if c.r.Method == http.MethodPost || c.status >= http.StatusInternalServerError && !c.deserted() {
 		level = zerolog.InfoLevel
 	}
 	e := c.s.opts.Log.WithLevel(level)
@@ -142,7 +147,7 @@ func (c *call) log(took time.Duration) {
 		e = e.Str("operator", c.operator.Name)
 	}
 	e.Str("request_id", c.id).Str("method", c.r.Method).Str("path", c.r.URL.Path).Int("status", c.status).
-		Int64("bytes", c.bytes).Dur("took", took).Msg("request")
+		Int64("bytes", c.bytes).Dur("took", took).Bool("deserted", c.deserted()).Msg("request")
 }
 
 // routeName is the pattern that the path matched. Metrics name nothing else: a path holds ids.

@@ -126,21 +126,15 @@ func encodeJSON(v map[string]any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// idempotencyKey is 1 to 128 visible ASCII characters; empty when there is no such header.
+// idempotencyKey is 1 to 128 bytes, whatever they are: the key is compared and never shown. Empty when there is no such header.
 func idempotencyKey(h http.Header) (string, *problem) {
 	const name = "Idempotency-Key"
 	given := h[name]
 	if len(given) == 0 {
 		return "", nil
 	}
-	key := given[0]
-	if len(given) > 1 || key == "" || len(key) > maxKeyBytes {
-		return "", invalid(name, "it must be given once and have 1 to 128 characters")
+	if len(given) > 1 || given[0] == "" || len(given[0]) > maxKeyBytes {
+		return "", invalid(name, "it must be given once and have 1 to 128 bytes")
 	}
-	for i := range len(key) {
-		if key[i] <= ' ' || key[i] > '~' {
-			return "", invalid(name, "it must be visible ASCII characters")
-		}
-	}
-	return key, nil
+	return given[0], nil
 }

@@ -33,7 +33,7 @@ func settled(ask *actors.CommandAsk) actors.CommandReply {
 func TestCommandIsPassedOn(t *testing.T) {
 	s, asks := commandServer(settled, withOperators)
 	e := do(s, http.MethodPost, "/edges/any/commands", `{"operation":"node.drain","node_id":"n1","parameters":{"n":2.0,"grace":"<30s>"},"timeout":"5s","reason":"rack move"}`,
-		"Authorization", "Bearer op-token", "Idempotency-Key", "k!~1")
+		"Authorization", "Bearer op-token", "Idempotency-Key", "k 1é")
 	wantAt(t, e.want(t), "operation_id", "op-1", "edge_id", "any", "operation", "node.drain", "node_id", "n1", "parameters", `{"grace":"\u003c30s\u003e","n":2}`,
 		"reason", "rack move", "requested_by", "otto", "state", "succeeded", "sent_at", "null", "message", "null", "result", "null", "events", "[]")
 	if strings.Contains(e.Body.String(), `\u003c`) {
@@ -41,7 +41,7 @@ func TestCommandIsPassedOn(t *testing.T) {
 	}
 	a := (*asks)[0]
 	if a.EdgeID != "any" || a.Operation != "node.drain" || a.NodeID != "n1" || string(a.Parameters) != `{"grace":"<30s>","n":2}` || a.Timeout != 5*time.Second ||
-		a.Reason != "rack move" || a.RequestedBy != "otto" || a.Key != "k!~1" || !a.Wait {
+		a.Reason != "rack move" || a.RequestedBy != "otto" || a.Key != "k 1é" || !a.Wait {
 		t.Errorf("asked %+v", a)
 	}
 	do(s, http.MethodPost, "/edges/any/commands?wait=false", `{"operation":"x"}`, "Authorization", "Bearer op-token").want(t)
@@ -169,8 +169,6 @@ func TestCommandRefusals(t *testing.T) {
 		{"/edges/x/commands?wait=maybe", good, nil, wire.InvalidRequest},
 		{"/edges/x/commands?wait=true&wait=true", good, nil, wire.InvalidRequest},
 		{"/edges/x/commands", good, []string{"Idempotency-Key", ""}, wire.InvalidRequest},
-		{"/edges/x/commands", good, []string{"Idempotency-Key", "a b"}, wire.InvalidRequest},
-		{"/edges/x/commands", good, []string{"Idempotency-Key", "é"}, wire.InvalidRequest},
 		{"/edges/x/commands", good, []string{"Idempotency-Key", strings.Repeat("k", 129)}, wire.InvalidRequest},
 		// the media type goes before the size, the size before the body, the body before the Edge
 		{"/edges/nobody/commands", strings.Repeat("x", 2<<20), []string{"Content-Type", "text/plain"}, wire.UnsupportedMediaType},

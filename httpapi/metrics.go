@@ -20,7 +20,7 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "iop_http_requests_total", Help: "HTTP requests answered, by route, method and status.",
+			Name: "iop_http_requests_total", Help: "HTTP requests answered, by route, method and status; deserted where the caller hung up before a failure.",
 		}, []string{"route", "method", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "iop_http_request_duration_seconds", Help: "Time to answer HTTP requests, live streams not counted.",
@@ -37,7 +37,11 @@ func newMetrics(r prometheus.Registerer) *metrics {
 
 func (m *metrics) observe(c *call, took time.Duration) {
 	route, method := c.routeName(), knownMethod(c.r.Method)
-	m.requests.WithLabelValues(route, method, strconv.Itoa(c.status)).Inc()
+	status := strconv.Itoa(c.status)
+	if c.deserted() {
+		status = "deserted" // an alarm on 5xx must not go off because callers hang up
+	}
+	m.requests.WithLabelValues(route, method, status).Inc()
 	if !c.streamed {
 		m.duration.WithLabelValues(route, method).Observe(took.Seconds())
 	}

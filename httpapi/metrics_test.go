@@ -1,14 +1,18 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"iop/actors"
+	"iop/wire"
 )
 
 func TestMetrics(t *testing.T) {
@@ -42,6 +46,24 @@ func TestMetrics(t *testing.T) {
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil || len(problems) > 0 {
 		t.Errorf("lint: %v %v", problems, err)
+	}
+}
+
+// A caller who hangs up is no failure of the Control Plane.
+func TestDesertedFailures(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	plane := everything(nil)
+	ctx, hangUp := context.WithCancel(context.Background())
+	plane.status = func(string, time.Duration) actors.StatusReply {
+		hangUp()
+		return actors.StatusReply{Fault: &wire.Fault{Code: wire.EdgeTimeout, Message: "late"}}
+	}
+	s := newServer(plane, func(o *Options) { o.Registry = registry })
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/edges/x/status", nil)
+	s.ServeHTTP(httptest.NewRecorder(), r)
+	want := `iop_http_requests_total{method="GET",route="/edges/{id}/status",status="deserted"} 1`
+	if text := do(s, http.MethodGet, "/metrics", "").Body.String(); !strings.Contains(text, want) {
+		t.Errorf("lacks %s", want)
 	}
 }
 

@@ -40,29 +40,28 @@ func (s *Server) streamEvents(c *call, after string) *problem {
 	h.Set("Content-Type", streamType)
 	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
 	c.WriteHeader(http.StatusOK)
-	st := &stream{w: c, flush: http.NewResponseController(c.ResponseWriter).Flush}
-	st.run(sub, c.r.Context().Done(), s.draining)
+	st := &stream{w: c, flush: http.NewResponseController(c.ResponseWriter).Flush, gone: c.r.Context().Done(), stopping: s.draining}
+	st.run(sub)
 	return nil
 }
 
 // stream writes events to one reader. Once a write fails the rest do nothing.
 type stream struct {
-	w         http.ResponseWriter
-	flush     func() error
-	unflushed int
-	failed    bool
+	w              http.ResponseWriter
+	flush          func() error
+	gone, stopping <-chan struct{}
+	unflushed      int
+	failed         bool
 }
 
-func (st *stream) run(sub *actors.Subscription, gone, stopping <-chan struct{}) {
+func (st *stream) run(sub *actors.Subscription) {
 	st.begin(sub)
 	ticks := time.NewTicker(keepAlive)
 	defer ticks.Stop()
-	for !st.failed {
+	for !st.over() {
 		select {
-		case <-gone:
-			return
-		case <-stopping:
-			return
+		case <-st.gone:
+		case <-st.stopping:
 		case <-ticks.C:
 			st.write(comment)
 			st.send()
@@ -75,6 +74,17 @@ func (st *stream) run(sub *actors.Subscription, gone, stopping <-chan struct{}) 
 	}
 }
 
+func (st *stream) over() bool {
+	select {
+	case <-st.gone:
+		return true
+	case <-st.stopping:
+		return true
+	default:
+		return st.failed
+	}
+}
+
 // begin sends the headers and what came before.
 func (st *stream) begin(sub *actors.Subscription) {
 	if sub.Gap != nil {
@@ -82,8 +92,11 @@ func (st *stream) begin(sub *actors.Subscription) {
 	}
 	for _, e := range sub.Backlog {
 		st.write(renderEvent(e))
-		if st.unflushed >= batchBytes {
-			st.send()
+		if st.unflushed < batchBytes {
+			continue
+		}
+		if st.send(); st.over() {
+			return
 		}
 	}
 	sub.Backlog = nil // it may be large, and the stream long

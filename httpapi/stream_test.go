@@ -224,6 +224,30 @@ func TestStreamEndsWhenNobodyReads(t *testing.T) {
 	})
 }
 
+// A long backlog doesn't hold up a stop.
+func TestStreamStopsInItsBacklog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var backlog []*actors.Event
+		for i := range 10_000 {
+			backlog = append(backlog, event(i))
+		}
+		sub := actors.NewSubscription(nil, nil, nil)
+		sub.Backlog = backlog
+		r := newReader()
+		st := &stream{w: r, flush: r.FlushError, stopping: closedChannel()}
+		st.run(sub)
+		if n := strings.Count(r.text(), "id: "); n == 0 || n > 1000 {
+			t.Errorf("%d of %d events were sent on", n, len(backlog))
+		}
+	})
+}
+
+func closedChannel() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
 // What waits goes out together, in pieces that a slow reader can take one by one.
 func TestStreamBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
