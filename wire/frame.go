@@ -21,6 +21,10 @@ const (
 // ErrFrameLength is what FrameReader gives for a length of 0 or over the limit; the frame is unread.
 var ErrFrameLength = errors.New("frame length is 0 or over the limit")
 
+// smallFrame makes a FrameReader 256 bytes, which is a size class of Go's allocator, and holds a heartbeat or a command's
+// event in one read.
+const smallFrame = 208
+
 // FrameReader reads frames from one connection. It keeps a small buffer, so that an idle connection
 // costs little and a small frame one read; a larger frame borrows a buffer that the next call gives back.
 type FrameReader struct {
@@ -28,7 +32,7 @@ type FrameReader struct {
 	max        int
 	start, end int // what of small is read but not taken
 	large      *[]byte
-	small      [512]byte
+	small      [smallFrame]byte
 }
 
 // NewFrameReader reads frames of at most max bytes.
