@@ -34,6 +34,12 @@ func load(src Source, defaultFile string, overrides []Override, into any) (file 
 	if file != "" {
 		r.decodeFile(file, data, v)
 	}
+	r.overrideAll(v, overrides, src)
+	return file, r
+}
+
+// overrideAll goes over the file with the environment, and over that with the flags.
+func (r *report) overrideAll(v reflect.Value, overrides []Override, src Source) {
 	for _, o := range overrides {
 		if text := getenv(src.Env, o.Env); text != "" {
 			r.override(v, o, o.Env, text)
@@ -42,7 +48,6 @@ func load(src Source, defaultFile string, overrides []Override, into any) (file 
 			r.override(v, o, "--"+o.Flag, text)
 		}
 	}
-	return file, r
 }
 
 // readSource reads the file asked for, else the default one if it is there.

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"iop/configs"
+	"iop/load"
+	"iop/load/report"
+)
+
+// command is what the command line says, and then how it ended.
+type command struct {
+	env            func(string) string
+	stdout, stderr io.Writer
+
+	scenario             string
+	http, edgeWire, wire string
+	pid                  int
+	daemon               string
+	thresholds, reports  []string
+	given                map[string]string // configs' overrides that were given, by flag
+
+	exit int
+}
+
+// The addresses of a Control Plane with --dev.
+const (
+	devHTTP     = "http://127.0.0.1:18080"
+	devEdgeWire = "127.0.0.1:19081"
+	devWire     = "ws://127.0.0.1:19080/client"
+)
+
+func (c *command) register(root *cobra.Command) {
+	f := root.Flags()
+	f.StringVar(&c.http, "http", devHTTP, "the Control Plane's HTTP `URL`")
+	f.StringVar(&c.edgeWire, "edge-wire", devEdgeWire, "its Edge wire, `host:port`")
+	f.StringVar(&c.wire, "wire", devWire, "its Client wire's `URL`")
+	f.StringVar(&c.daemon, "daemon", "", "start a Control Plane for the run from the binary at `path`, on free ports")
+	f.IntVar(&c.pid, "pid", 0, "the Control Plane's process, to watch its CPU and memory (default: who listens at --http, on this machine)")
+	f.StringArrayVar(&c.thresholds, "threshold", nil, "what must hold, such as 'status.p99<50ms' or 'errors<0.1%'; may be given again")
+	f.StringArrayVar(&c.reports, "report", nil, "write the report to this `file`, .json or .html; may be given again")
+	for _, o := range configs.LoadScenarioOverrides {
+		f.Var(overrideFlag{o.Flag, c.given}, o.Flag, o.Usage)
+	}
+}
+
+// overrideFlag takes any text: configs checks it like a value of the file.
+type overrideFlag struct {
+	name  string
+	given map[string]string
+}
+
+func (o overrideFlag) String() string { return "" }
+func (o overrideFlag) Type() string   { return "value" }
+func (o overrideFlag) Set(text string) error {
+	o.given[o.name] = text
+	return nil
+}
+
+// load does the run and shows what came out.
+func (c *command) load(ctx context.Context) error {
+	scenario, thresholds, err := c.plan()
+	if err != nil {
+		return err
+	}
+	if err := c.raiseFileLimit(scenario.Edges.Count); err != nil {
+		return err
+	}
+	target := load.Target{HTTP: strings.TrimSuffix(c.http, "/"), EdgeWire: c.edgeWire, ClientWire: c.wire, Pid: c.pid,
+		EdgeToken: c.env("IOP_EDGE_TOKEN"), OperatorToken: c.env("IOP_OPERATOR_TOKEN")}
+	if c.daemon != "" {
+		d, err := startDaemon(c.daemon)
+		if err != nil {
+			return err
+		}
+		defer d.close()
+		d.fill(&target)
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal then ends the process at once
+	screen := newScreen(c.stderr, scenario.Edges.Count)
+	result, err := load.Run(ctx, target, scenario, thresholds, screen.show)
+	screen.close()
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(c.stdout, result.Text())
+	c.exit = exitCode(result)
+	return c.write(result)
+}
+
+func exitCode(r *report.Report) int {
+	switch {
+	case r.Interrupted:
+		return exitInterrupted
+	case !r.OK:
+		return exitThreshold
+	}
+	return exitOK
+}
+
+// plan reads everything that can be wrong before anything is started.
+func (c *command) plan() (load.Scenario, []report.Threshold, error) {
+	cfg, err := configs.LoadScenarioOf(c.scenario, c.given)
+	if err != nil {
+		return load.Scenario{}, nil, err
+	}
+	scenario := scenarioOf(cfg)
+	var thresholds []report.Threshold
+	for _, text := range append(cfg.Thresholds, c.thresholds...) {
+		t, err := report.ParseThreshold(text)
+		if err != nil {
+			return scenario, nil, usageError{err}
+		}
+		thresholds = append(thresholds, t)
+	}
+	for _, path := range c.reports {
+		if ext := filepath.Ext(path); ext != ".json" && ext != ".html" {
+			return scenario, nil, usageError{fmt.Errorf("--report %s: expected a file that ends in .json or .html", path)}
+		}
+	}
+	if needsRestart(scenario) && c.daemon == "" {
+		return scenario, nil, usageError{fmt.Errorf("the scenario %s restarts the Control Plane; give --daemon, the binary to start", scenario.Name)}
+	}
+	return scenario, thresholds, nil
+}
+
+func needsRestart(s load.Scenario) bool {
+	for _, d := range s.Disturb {
+		if d.Kind == load.Restart {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *command) write(r *report.Report) error {
+	for _, path := range c.reports {
+		content, err := r.JSON()
+		if filepath.Ext(path) == ".html" {
+			content, err = r.HTML()
+		}
+		if err == nil {
+			err = os.WriteFile(path, content, 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("the report %s: %w", path, err)
+		}
+		fmt.Fprintln(c.stderr, "report:", path)
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+// Command iop-load connects many simulated Edges to a Control Plane, puts load on it by schedule, disturbs it as a scenario
+// says, and reports what it found: latencies, errors, and every answer that was lost, doubled or misrouted.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"iop/configs"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1   // there was nothing to report, or it couldn't be written
+	exitUsage       = 2   // the command line or the scenario is wrong; nothing was started
+	exitThreshold   = 99  // a threshold doesn't hold
+	exitInterrupted = 130 // ended before its time; the report was printed
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, os.Getenv))
+}
+
+// run is the whole program but for the process: it gives the exit code.
+func run(args []string, stdout, stderr io.Writer, env func(string) string) int {
+	c := &command{env: env, given: map[string]string{}, stdout: stdout, stderr: stderr}
+	root := c.cobra()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(context.Background())
+	if err == nil {
+		return c.exit
+	}
+	if problems := (configs.Problems)(nil); errors.As(err, &problems) {
+		fmt.Fprintln(stderr, problems)
+		return exitUsage
+	}
+	fmt.Fprintln(stderr, "iop-load:", err)
+	if usage := (usageError{}); errors.As(err, &usage) {
+		fmt.Fprintln(stderr, `"iop-load --help" tells what there is.`)
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// A usageError is a mistake in the command line.
+type usageError struct{ error }
+
+func (c *command) cobra() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "iop-load [scenario]",
+		Short: "Load a Control Plane with many simulated Edges",
+		Long: `Connects simulated Edges to a Control Plane and asks and commands them through it, by a schedule that doesn't wait for
+answers; times count from the moment a request was due. Everything is held against the books: an answer that is lost, doubled
+or misrouted, a command that runs twice and an event out of order fail the run.
+
+A scenario is a built-in one by its name ("iop-load list" shows them), or the path of a YAML file; without one, flags say all.
+Flags go over the scenario.
+
+Tokens, where the Control Plane wants them: IOP_EDGE_TOKEN for the Edges' hellos, IOP_OPERATOR_TOKEN for HTTP and Clients.
+
+Exit code: 0 when every threshold holds, 99 when one doesn't, 130 when it was interrupted, 2 for a mistake in the
+command line or the scenario, 1 for any other failure.`,
+		Example: `  iop-load --edges 5000 --status-rate 500 --command-rate 50 --duration 30s
+  iop-load reconnect-storm --report out.html --report out.json
+  iop-load rolling-restart --daemon bin/iop-control-plane
+  iop-load steady --duration 1m --threshold 'status.p99<20ms' --threshold 'errors<0.1%'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.MaximumNArgs(1)(cmd, args); err != nil {
+				return usageError{err}
+			}
+			return nil
+		},
+		SilenceErrors: true, // run tells errors, once and to stderr
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				c.scenario = args[0]
+			}
+			return c.load(cmd.Context())
+		},
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	c.register(root)
+	root.AddCommand(listCommand())
+	return root
+}
+
+func listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "Show the built-in scenarios",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, name := range configs.LoadScenarioNames() {
+				s, err := configs.LoadScenarioOf(name, nil)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%-16s %s: %d Edges, %s\n", name, s.Description, s.Edges.Count, s.Traffic.Duration)
+			}
+			return nil
+		},
+	}
+}
