@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// topAge is how old a snapshot may be for the screen. Edges that don't push are asked once in that time, and no more often:
-	// with 5,000 of them, twice in 15 s would be felt.
-	topAge = time.Minute
-	// topPatience is short, since an Edge that hangs would hold up every look.
+	// topAge is how old a snapshot may be for the screen: however old. An Edge says by itself what changes, so that what it said
+	// last holds while it is connected; asking thousands that are quiet, again and again, would be felt.
+	topAge = 365 * 24 * time.Hour
+	// topPatience is for Edges that never said anything. It is short: one that hangs would hold up every look.
 	topPatience = time.Second
 	// mostGone bounds the Edges that are fetched to tell why they are gone or silent.
 	mostGone = 100
@@ -57,7 +57,7 @@ func (g *topGatherer) run(ctx context.Context, every time.Duration, looks chan<-
 }
 
 func (g *topGatherer) look(ctx context.Context) (look topLook) {
-	age := topAge
+	age := topAge // its address is needed
 	q := client.FleetQuery{MaxAge: &age, Timeout: topPatience, Limit: pageSize, Cursor: g.cursor}
 	look.first = g.cursor == ""
 	if look.page, look.err = g.repo.FleetStatus(ctx, q); look.err != nil {

@@ -23,6 +23,9 @@ type topModel struct {
 	sweep  int // counts the rounds through the fleet's pages
 	silent map[string]*client.Edge
 
+	busiest []busyEdge // worked out once a look: the screen is drawn more often
+	trouble []troubledEdge
+
 	tail    []topLine
 	lostErr error // the stream's; nil while it is there
 }
@@ -72,6 +75,23 @@ func (m *topModel) take(look topLook) {
 	for _, e := range look.silent {
 		m.silent[e.EdgeID] = e
 	}
+	m.order()
+}
+
+// order works out who is busy and who is in trouble.
+func (m *topModel) order() {
+	m.busiest, m.trouble = m.busiest[:0], nil
+	for _, e := range m.edges {
+		edge := m.silent[e.id]
+		if e.status != nil && e.status.Connected && isThere(edge) {
+			m.busiest = append(m.busiest, busyEdge{e.id, e.sums})
+		}
+		if trouble := m.app.trouble(edge, e.status, e.fault); len(trouble) > 0 {
+			m.trouble = append(m.trouble, troubledEdge{e.id, inShort(trouble, false), !isThere(edge), len(trouble)})
+		}
+	}
+	slices.SortFunc(m.busiest, busier)
+	slices.SortFunc(m.trouble, worse)
 }
 
 func (m *topModel) event(u client.Update) {
@@ -99,7 +119,6 @@ type topPicture struct {
 type busyEdge struct {
 	id   string
 	sums sums
-	age  string
 }
 
 type troubledEdge struct {
@@ -109,24 +128,13 @@ type troubledEdge struct {
 }
 
 func (m *topModel) picture() *topPicture {
-	p := &topPicture{address: m.address, now: m.app.now(), at: m.at, summary: m.summary}
+	p := &topPicture{address: m.address, now: m.app.now(), at: m.at, summary: m.summary, busiest: m.busiest, trouble: m.trouble}
 	switch {
 	case m.err != nil:
 		p.problem = m.app.explain(m.err).what
 	case m.lostErr != nil:
 		p.problem = "no live events: " + m.app.explain(m.lostErr).what
 	}
-	for _, e := range m.edges {
-		edge := m.silent[e.id]
-		if e.status != nil && e.status.Connected && isThere(edge) {
-			p.busiest = append(p.busiest, busyEdge{e.id, e.sums, span(e.status.Age())})
-		}
-		if trouble := m.app.trouble(edge, e.status, e.fault); len(trouble) > 0 {
-			p.trouble = append(p.trouble, troubledEdge{e.id, inShort(trouble, false), !isThere(edge), len(trouble)})
-		}
-	}
-	slices.SortFunc(p.busiest, busier)
-	slices.SortFunc(p.trouble, worse)
 	for _, line := range m.tail {
 		p.tail = append(p.tail, line.text())
 	}

@@ -102,8 +102,8 @@ func (p *painter) totals(s *client.FleetSummary) []string {
 	edges := fmt.Sprintf("Edges      %6d   ", n.Total) + p.ink(green, fmt.Sprintf("%d connected", n.Connected))
 	edges += p.counted(yellow, n.Stale, "stale") + p.counted(red, n.Disconnected, "disconnected") + p.counted(red, s.Unanswered, "unanswered")
 	f := s.Fresh
-	site := fmt.Sprintf("Nodes      %6d   %d up   Providers %d   %d available   oldest snapshot %s",
-		f.Nodes, f.NodesConnected, f.Providers, f.ProvidersAvailable, millis(s.OldestAgeMS))
+	site := fmt.Sprintf("Nodes      %6d   %d up   Providers %d   %d available",
+		f.Nodes, f.NodesConnected, f.Providers, f.ProvidersAvailable)
 	return []string{edges, site, p.capacityLine("General", f.General), p.capacityLine("Long", f.LongContext)}
 }
 
@@ -204,7 +204,6 @@ var busyColumns = []struct {
 	{"", 10, func(p *painter, e *busyEdge) string { return p.bar(e.sums.general, 10) }},
 	{"NODES UP", 8, func(_ *painter, e *busyEdge) string { return fmt.Sprintf("%d/%d", e.sums.nodesUp, e.sums.nodes) }},
 	{"AVAILABLE", 9, func(_ *painter, e *busyEdge) string { return fmt.Sprintf("%d/%d", e.sums.available, e.sums.providers) }},
-	{"AGE", 5, func(_ *painter, e *busyEdge) string { return e.age }},
 }
 
 func (p *painter) busyLines(pic *topPicture, rows int) []string {
