@@ -2,6 +2,7 @@ package actors
 
 import (
 	"net"
+	"runtime/debug"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -55,6 +56,7 @@ const (
 const queryTime = 30 * time.Second
 
 func (e *edge) Receive(ctx actor.Context) {
+	defer e.survive(ctx)
 	switch m := ctx.Message().(type) {
 	case *start:
 		e.start(ctx, m.conn)
@@ -82,6 +84,8 @@ func (e *edge) Receive(ctx actor.Context) {
 		e.superseded(ctx, m.view)
 	case *goAway:
 		e.goAway(ctx, m)
+	case *drainDue:
+		e.drain(ctx)
 	case *silent:
 		e.silent(ctx)
 	case *stalled:
@@ -187,7 +191,7 @@ func (e *edge) goAway(ctx actor.Context, m *goAway) {
 	case serving, draining:
 		e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, "the Control Plane is stopping", m.reconnectAfter), 0)
 		e.phase = draining
-		e.endIfDrained(ctx)
+		e.drain(ctx)
 	default:
 		e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, "the Control Plane is stopping", m.reconnectAfter), 0)
 		e.link.Finish()
@@ -195,8 +199,21 @@ func (e *edge) goAway(ctx actor.Context, m *goAway) {
 	}
 }
 
+// drain ends the connection when nothing is pending, at the latest when nobody waits for it any more.
+func (e *edge) drain(ctx actor.Context) {
+	e.endIfDrained(ctx)
+	if e.phase == draining {
+		left := e.pending.lastDeadline() - e.sys.clock.mono()
+		e.sys.after(time.Duration(left)+time.Millisecond, ctx.Self(), &drainDue{})
+	}
+}
+
 func (e *edge) endIfDrained(ctx actor.Context) {
-	if e.phase == draining && e.pending.unanswered(e.sys.clock.mono()) == 0 {
+	if e.phase != draining {
+		return
+	}
+	e.pending.purge(e.sys.clock.mono())
+	if e.pending.counted == 0 {
 		e.link.Finish()
 		e.end(ctx, Shutdown)
 	}
@@ -278,7 +295,23 @@ func (e *edge) stopIfDone(ctx actor.Context) {
 	}
 }
 
-// stopping is also where a panic leads: the link is cut, and nobody waits in vain.
+// survive ends a connection whose handling of a message panicked, and only that. The actor stays until the registry
+// forwards nothing more, because the library drops what a stopped one still has in its mailbox, and those who asked would
+// wait out their time.
+func (e *edge) survive(ctx actor.Context) {
+	reason := recover()
+	if reason == nil {
+		return
+	}
+	if e.link == nil {
+		panic(reason) // there is nothing to end in good order
+	}
+	e.sys.log.Error().Interface("reason", reason).Bytes("stack", debug.Stack()).Msg("a connection's actor panicked")
+	e.link.Abort()
+	e.end(ctx, ConnectionClosed) // a second panic goes to the registry, which stops the actor
+}
+
+// stopping is also where a second panic leads: the link is cut, and nobody in the table waits in vain.
 func (e *edge) stopping(ctx actor.Context) {
 	defer func() { _ = recover() }() // a second panic here would hang the registry's own stop
 	if e.link == nil {

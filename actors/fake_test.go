@@ -255,6 +255,18 @@ func commandFor(edgeID string) *CommandAsk {
 	return &CommandAsk{EdgeID: edgeID, Operation: "restart", Timeout: 30 * time.Second, Wait: true}
 }
 
+// answerOf waits for what must come.
+func answerOf[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case a := <-c:
+		return a
+	case <-time.After(20 * time.Minute):
+		t.Fatal("nobody answered")
+		panic("not reached")
+	}
+}
+
 // view is the registry's view of an Edge now, and the Fleet it is of; nil when it isn't known.
 func view(t *testing.T, s *System, id string) (*Fleet, *View) {
 	t.Helper()

@@ -37,13 +37,12 @@ func (s *System) Gather(ctx context.Context, match func(*View) bool, maxAge, tim
 	s.root().Spawn(shortProps(func() actor.Actor {
 		return &gather{sys: s, ask: ask, timeout: timeout, done: done, waiting: map[string]struct{}{}, faults: map[string]wire.Code{}}
 	}))
-	select {
-	case faults := <-done:
-		fleet, f = s.Fleet(ctx)
-		return FleetReply{Fleet: fleet, Faults: faults}, f
-	case <-ctx.Done():
-		return FleetReply{}, faultSystem
+	faults, f := awaitFor(ctx, done, timeout+answerTime)
+	if f != nil {
+		return FleetReply{}, f
 	}
+	fleet, f = s.Fleet(ctx)
+	return FleetReply{Fleet: fleet, Faults: faults}, f
 }
 
 // fresh tells whether a snapshot is at most maxAge old.

@@ -100,6 +100,9 @@ type (
 	}
 )
 
+// Edge → itself: whoever was waited for when the drain began has stopped waiting.
+type drainDue struct{}
+
 // Registry → itself.
 type (
 	sweepDue   struct{}

@@ -70,6 +70,16 @@ func (p *pending) unanswered(now int64) int {
 	return p.counted
 }
 
+// lastDeadline is when the last caller stops waiting; 0 when none does.
+func (p *pending) lastDeadline() (last int64) {
+	for _, r := range p.waiting {
+		if r.byCaller() {
+			last = max(last, r.deadline)
+		}
+	}
+	return last
+}
+
 func (p *pending) purge(now int64) {
 	for i := len(p.waiting) - 1; i >= 0; i-- {
 		if now > p.waiting[i].deadline {

@@ -68,8 +68,12 @@ func (s *System) Status(ctx context.Context, edgeID string, timeout time.Duratio
 }
 
 // await waits for an answer out of the Control Plane's own memory.
-func await[T any](ctx context.Context, answer <-chan T) (a T, f *wire.Fault) {
-	timer := time.NewTimer(answerTime)
+func await[T any](ctx context.Context, answer <-chan T) (T, *wire.Fault) {
+	return awaitFor(ctx, answer, answerTime)
+}
+
+func awaitFor[T any](ctx context.Context, answer <-chan T, most time.Duration) (a T, f *wire.Fault) {
+	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
 	case a = <-answer:

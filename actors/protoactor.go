@@ -23,8 +23,11 @@ func newActorSystem(log zerolog.Logger, s *System) *actor.ActorSystem {
 		switch e := event.(type) {
 		case *actor.DeadLetterEvent:
 			s.counters.deadLetters.Add(1)
-			if ask, ok := e.Message.(*statusAsk); ok { // its connection broke down; nobody else will answer
-				ask.to.deliver(StatusReply{Fault: faultLost})
+			switch m := e.Message.(type) { // its connection broke down; nobody else will answer
+			case *statusAsk:
+				m.to.deliver(StatusReply{Fault: faultLost})
+			case *dispatch:
+				s.root().Send(s.operations, &commandRefused{m.operationID, faultDisconnected})
 			}
 		case *actor.SupervisorEvent:
 			log.Error().Interface("reason", e.Reason).Msg("an actor panicked")

@@ -25,6 +25,10 @@ type reader struct {
 	pongFrame [96]byte // reused: a heartbeat allocates nothing but its decoding
 }
 
+// claimTime is how long a claim may take to be decided: more than the present owner's time to answer a Ping, and an end
+// for one that the registry lost.
+const claimTime = ownerProbeTime + answerTime
+
 // run reads until the connection ends. After the hello it goes on when ready is closed.
 func (r *reader) run(ready <-chan struct{}) {
 	frames := wire.NewFrameReader(r.conn, wire.MaxHelloBytes)
@@ -36,6 +40,7 @@ func (r *reader) run(ready <-chan struct{}) {
 			for r.readFrame(frames) {
 			}
 		case <-r.link.Done():
+		case <-time.After(claimTime):
 		}
 	}
 	r.link.Drain()

@@ -92,7 +92,7 @@ func (s *System) Drain(ctx context.Context) {
 	for _, pid := range []*actor.PID{s.registry, s.clients} {
 		done := make(chan struct{})
 		s.root().Send(pid, &drain{done: done})
-		<-done
+		_, _ = await(ctx, done)
 	}
 	for s.busy(ctx) {
 		select {
@@ -102,7 +102,7 @@ func (s *System) Drain(ctx context.Context) {
 	}
 	settled := make(chan struct{})
 	s.root().Send(s.operations, &settleAll{done: settled})
-	<-settled
+	_, _ = await(context.WithoutCancel(ctx), settled)
 }
 
 // busy asks whether there is still something to wait for, and whether there is time to.

@@ -1,0 +1,171 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
+)
+
+// drainFor starts a drain with a deadline and says when it is through.
+func drainFor(s *System, d time.Duration) <-chan time.Duration {
+	took := make(chan time.Duration, 1)
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	go func() {
+		defer cancel()
+		s.Drain(ctx)
+		took <- time.Since(began)
+	}()
+	synctest.Wait()
+	return took
+}
+
+func TestDrainOfIdleEdges(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		var fleet []*fakeEdge
+		for i := range 10 {
+			fleet = append(fleet, connect(t, s, fmt.Sprint("e", i)))
+		}
+		silent := dial(t, s) // has said nothing yet
+		synctest.Wait()
+		took := drainFor(s, 15*time.Second)
+		var after []time.Duration
+		for _, f := range append(fleet, silent) {
+			after = append(after, f.toldToGo(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN).ReconnectAfter.AsDuration())
+			f.ended()
+		}
+		slices.Sort(after)
+		for i, d := range after { // spread evenly over a second
+			if want := time.Second * time.Duration(i+1) / 11; d != want {
+				t.Errorf("reconnect_after %d is %v, want %v", i, d, want)
+			}
+		}
+		if d := <-took; d > time.Second {
+			t.Errorf("took %v with nothing pending", d)
+		}
+		wantEqual(t, "connections", connections(s), 0)
+		_, v := view(t, s, "e3")
+		wantEqual(t, "why", v.DisconnectReason, Shutdown)
+		wantEqual(t, "hello places taken", len(s.hellos), 0)
+	})
+}
+
+// What is pending is answered before the connection is closed; nothing new is begun.
+func TestDrainAnswersWhatIsPending(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		f := connect(t, s, "e1")
+		status := askStatus(s, "e1", 10*time.Second)
+		ms := f.request()
+		command := askCommand(s, commandFor("e1"))
+		mc, c := f.commandRequest()
+		took := drainFor(s, 15*time.Second)
+		f.toldToGo(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN)
+		wantFault(t, s.Status(context.Background(), "e1", time.Second).Fault, wire.ShuttingDown)
+		wantReply(t, s.Command(context.Background(), commandFor("e1")), wire.ShuttingDown, "")
+		late := dial(t, s)
+		late.ended()
+		time.Sleep(2 * time.Second)
+		f.reply(ms.Id, statusOf("e1", "n"))
+		wantEqual(t, "node", nodeOf(t, <-status), "n")
+		f.reply(mc.Id, outcomeOf(c.CommandId, outcomeSucceeded))
+		wantReply(t, <-command, "", Succeeded)
+		f.ended()
+		if d := <-took; d < 2*time.Second || d > 3*time.Second {
+			t.Errorf("took %v", d)
+		}
+	})
+}
+
+// An Edge that doesn't answer holds the drain up no longer than its callers wait.
+func TestDrainOfAnEdgeThatHangs(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		f := connect(t, s, "e1")
+		answered, hangs := askStatus(s, "e1", 4*time.Second), askStatus(s, "e1", 2*time.Second)
+		m := f.request()
+		f.request()
+		took := drainFor(s, 15*time.Second)
+		f.toldToGo(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN)
+		wantFault(t, (<-hangs).Fault, wire.EdgeTimeout)
+		time.Sleep(time.Second)
+		f.reply(m.Id, statusOf("e1", "n"))
+		nodeOf(t, <-answered)
+		f.ended()
+		if d := <-took; d > 3500*time.Millisecond {
+			t.Errorf("took %v", d)
+		}
+	})
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		f := connect(t, s, "e1")
+		hangs := askStatus(s, "e1", 2*time.Second)
+		f.request()
+		took := drainFor(s, 15*time.Second)
+		f.toldToGo(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN)
+		wantFault(t, (<-hangs).Fault, wire.EdgeTimeout)
+		f.ended()
+		if d := <-took; d > 3*time.Second {
+			t.Errorf("took %v", d)
+		}
+	})
+}
+
+// What is unanswered at the deadline is unknown, and its caller is told.
+func TestDrainAtItsDeadline(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		f, mute := connect(t, s, "e1"), stuck(t, s, "e2")
+		sent, queued := askCommand(s, commandFor("e1")), askCommand(s, commandFor("e2"))
+		f.commandRequest()
+		took := drainFor(s, 5*time.Second)
+		wantEqual(t, "took", <-took, 5*time.Second)
+		o := wantReply(t, <-sent, wire.ShuttingDown, Unknown)
+		wantEqual(t, "facts", phasesOf(o), []string{"unknown: the Control Plane stopped before the Edge answered"})
+		wantReply(t, <-queued, wire.ShuttingDown, Unknown)
+		mute.conn.Close()
+	})
+}
+
+// A stop tells all who wait, without a drain before it.
+func TestStopAnswersWhoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSystem(testOptions())
+		f := connect(t, s, "e1")
+		status := askStatus(s, "e1", time.Minute)
+		f.request()
+		command := askCommand(s, commandFor("e1"))
+		f.commandRequest()
+		sub, _ := s.Subscribe(context.Background(), "")
+		began := time.Now()
+		s.Stop()
+		wantFault(t, (<-status).Fault, wire.EdgeDisconnected)
+		wantReply(t, <-command, wire.EdgeDisconnected, Unknown)
+		for range sub.Events {
+		}
+		wantEqual(t, "missed", sub.Missed(), false)
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("took %v", took)
+		}
+		f.ended()
+		time.Sleep(20 * time.Second)
+	})
+}
+
+func TestDrainOfAWaitingClaimant(t *testing.T) {
+	bubble(t, rejecting(), func(t *testing.T, s *System) {
+		owner := connectAs(t, s, helloOf("e1", "a"))
+		claimant := dial(t, s)
+		claimant.send(helloEnvelope(helloOf("e1", "b")))
+		owner.request()
+		took := drainFor(s, 15*time.Second)
+		claimant.toldToGo(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN)
+		owner.toldToGo(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN)
+		if d := <-took; d > 4*time.Second {
+			t.Errorf("took %v", d)
+		}
+		wantEqual(t, "connections", connections(s), 0)
+	})
+}
