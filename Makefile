@@ -1,5 +1,4 @@
-# What people do with this project. Everything needs Go and make alone; `make lint` and `make race`'s C compiler are the exceptions, and
-# say so.
+# What people do with this project. Everything needs Go and make alone, but for `make lint`, which fetches its tools.
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
@@ -27,7 +26,8 @@ proto: ## regenerate proto/**/*.pb.go
 	go run ./scripts/protogen
 
 lint: ## buf and staticcheck; fetches them first (npm for buf)
-	@scripts/lint.sh
+	@scripts/buf-lint.sh
+	@scripts/staticcheck.sh
 
 fuzz: ## each fuzz target for FUZZTIME (default 1000000x inputs)
 	@scripts/fuzz.sh
@@ -36,7 +36,7 @@ bench: ## memory and CPU beside a plain baseline server, and the packages' bench
 	@scripts/bench.sh
 
 load: ## a simple load on a daemon of its own
-	@scripts/load.sh
+	go run ./cmd/iop-load --scenario simple
 
 clean: ## what the above left
 	rm -rf bin .tools
