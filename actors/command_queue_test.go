@@ -137,7 +137,7 @@ func TestBegunCommandIsLost(t *testing.T) {
 func TestCommandThatTheWriterHas(t *testing.T) {
 	bubble(t, testOptions(), func(t *testing.T, s *System) {
 		link := &fakeLink{result: wire.Queued, done: make(chan struct{})} // nothing can be taken back
-		pid := connectLink(t, s, "e1", link)
+		pid, _ := connectLink(t, s, "e1", link)
 		answer := askCommand(s, withTimeout("e1", 2*time.Second))
 		o := wantReply(t, <-answer, wire.EdgeTimeout, Unknown)
 		wantEqual(t, "sent", o.SentAt.IsZero(), false)

@@ -42,7 +42,7 @@ func (l *fakeLink) Abort() {
 
 // connectLink makes a connection without a socket: a real actor, granted its id by the real registry. Whoever reads for
 // it is the test.
-func connectLink(t *testing.T, s *System, id string, link *fakeLink) *actor.PID {
+func connectLink(t *testing.T, s *System, id string, link *fakeLink) (*actor.PID, credit) {
 	t.Helper()
 	ready := make(chan struct{})
 	e := &edge{sys: s, link: link, phase: claiming, id: id, pulse: &Pulse{}, credit: make(credit, creditFrames),
@@ -57,5 +57,5 @@ func connectLink(t *testing.T, s *System, id string, link *fakeLink) *actor.PID 
 	default:
 		t.Fatal("the claim wasn't granted")
 	}
-	return pid
+	return pid, e.credit
 }

@@ -52,7 +52,7 @@ func (c chanSink) deliver(r StatusReply) { c <- r }
 func TestPanicWhileAsking(t *testing.T) {
 	bubble(t, testOptions(), func(t *testing.T, s *System) {
 		link := &fakeLink{result: wire.Sent, done: make(chan struct{})}
-		pid := connectLink(t, s, "e1", link)
+		pid, _ := connectLink(t, s, "e1", link)
 		before := askStatus(s, "e1", time.Minute)
 		link.panics = "out of order"
 		began := time.Now()
