@@ -146,8 +146,11 @@ func (c *call) log(took time.Duration) {
 	if c.operator != nil {
 		e = e.Str("operator", c.operator.Name)
 	}
+	if c.deserted() {
+		e = e.Bool("deserted", true)
+	}
 	e.Str("request_id", c.id).Str("method", c.r.Method).Str("path", c.r.URL.Path).Int("status", c.status).
-		Int64("bytes", c.bytes).Dur("took", took).Bool("deserted", c.deserted()).Msg("request")
+		Int64("bytes", c.bytes).Dur("took", took).Msg("request")
 }
 
 // routeName is the pattern that the path matched. Metrics name nothing else: a path holds ids.

@@ -85,7 +85,7 @@ func isOwnRefusal(p []byte) bool {
 func headProblem() []byte {
 	id := newRequestID()
 	body := appendProblem(nil, &problem{Fault: &wire.Fault{Code: wire.InvalidRequest,
-		Message: fmt.Sprintf("the request's head can't be read, or is over %d KiB", maxHeadBytes>>10)}}, id)
+		Message: fmt.Sprintf("the request's head can't be read, did not arrive in time, or is over %d KiB", maxHeadBytes>>10)}}, id)
 	var b strings.Builder
 	fmt.Fprintf(&b, "HTTP/1.1 400 Bad Request\r\nContent-Type: %s\r\nX-Request-Id: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n",
 		problemType, id, len(body))

@@ -34,7 +34,7 @@ func (s *Server) showEdge(c *call) *problem {
 	if p != nil {
 		return p
 	}
-	c.render(func(b []byte) []byte { return appendEdge(b, f, v) })
+	c.render(func(b []byte) []byte { return appendEdge(b, f, v, f.State(v)) })
 	return nil
 }
 
@@ -116,7 +116,7 @@ func appendEdgeList(b []byte, f *actors.Fleet, filter edgeFilter, limit int, las
 			if listed > 0 {
 				b = append(b, ',')
 			}
-			b = appendEdge(b, f, v)
+			b = appendEdge(b, f, v, state)
 			listed, next = listed+1, v.EdgeID
 		}
 		return true
@@ -132,8 +132,9 @@ func appendEdgeList(b []byte, f *actors.Fleet, filter edgeFilter, limit int, las
 	return append(b, '}')
 }
 
-// appendEdge writes one Edge. What it never said is null; its connection's end is the last one that it had.
-func appendEdge(b []byte, f *actors.Fleet, v *actors.View) []byte {
+// appendEdge writes one Edge. What it never said is null; its connection's end is the last one that it had. Its state is
+// the one that it was picked and counted by: asked again it may be another.
+func appendEdge(b []byte, f *actors.Fleet, v *actors.View, state actors.State) []byte {
 	b = append(b, `{"edge_id":`...)
 	b = appendString(b, v.EdgeID)
 	b = append(b, `,"name":`...)
@@ -147,7 +148,7 @@ func appendEdge(b []byte, f *actors.Fleet, v *actors.View) []byte {
 	b = append(b, `,"instance_id":`...)
 	b = appendStringOrNull(b, v.InstanceID)
 	b = append(b, `,"state":`...)
-	b = appendString(b, string(f.State(v)))
+	b = appendString(b, string(state))
 	b = append(b, `,"connected":`...)
 	b = strconv.AppendBool(b, v.Connected)
 	b = append(b, `,"connected_at":`...)

@@ -17,7 +17,7 @@ type metrics struct {
 	streams  prometheus.Gauge
 }
 
-func newMetrics(r prometheus.Registerer) *metrics {
+func newMetrics(r prometheus.Registerer, inFlight func() int) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "iop_http_requests_total", Help: "HTTP requests answered, by route, method and status; deserted where the caller hung up before a failure.",
@@ -31,7 +31,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "iop_http_event_streams", Help: "Live event streams that are open.",
 		}),
 	}
-	r.MustRegister(m.requests, m.duration, m.streams)
+	underWay := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "iop_http_requests_in_flight", Help: "HTTP requests under way, live streams included and health checks not.",
+	}, func() float64 { return float64(inFlight()) })
+	r.MustRegister(m.requests, m.duration, m.streams, underWay)
 	return m
 }
 

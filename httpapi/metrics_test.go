@@ -35,6 +35,7 @@ func TestMetrics(t *testing.T) {
 		`iop_http_requests_total{method="other",route="/edges/{id}",status="405"} 1`,
 		`iop_http_request_duration_seconds_count{method="GET",route="/edges/{id}"} 4`,
 		`iop_http_event_streams 0`,
+		`iop_http_requests_in_flight 1`,
 	} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("lacks %s", want)

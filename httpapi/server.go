@@ -84,13 +84,13 @@ type Server struct {
 func New(opts Options) *Server {
 	s := &Server{
 		opts:       opts,
-		metrics:    newMetrics(opts.Registry),
 		exposition: newMetricsHandler(opts.Registry, opts.Log),
 		origins:    http.NewCrossOriginProtection(),
 		base:       time.Now(),
 		run:        randomRun(),
 		draining:   make(chan struct{}),
 	}
+	s.metrics = newMetrics(opts.Registry, s.InFlight)
 	s.mux = s.newMux()
 	s.http = &http.Server{
 		Handler:                      s,
