@@ -42,17 +42,25 @@ func (s *Server) admit(c *call) *problem {
 		return refuse(wire.Unauthenticated, "the token is not known")
 	}
 	c.operator = &operator
+	if operator.Role != actors.Operator && !reads(c.r.Method) {
+		return refuse(wire.PermissionDenied, "this needs the role operator")
+	}
 	return nil
 }
 
-// isLoopbackName tells whether a Host names the loopback: localhost or one of its addresses, any port.
+// reads tells whether a method only reads, which is all that a viewer may do. The role goes before the path, so no route
+// is asked.
+func reads(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+// isLoopbackName tells whether a Host names the loopback: localhost, with or without the root's dot, or one of its addresses,
+// any port.
 func isLoopbackName(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	} else {
 		host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	}
-	if strings.EqualFold(host, "localhost") {
+	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
 		return true
 	}
 	addr, err := netip.ParseAddr(host)
@@ -67,11 +75,6 @@ func bearer(h http.Header) (string, bool) {
 	scheme, token, ok := strings.Cut(given[0], " ")
 	token = strings.Trim(token, " ")
 	return token, ok && token != "" && strings.EqualFold(scheme, "Bearer")
-}
-
-// mayServe tells whether the operator's role is enough for a route.
-func (c *call) mayServe(rt route) bool {
-	return c.operator == nil || rt.role != actors.Operator || c.operator.Role == actors.Operator
 }
 
 // isExact tells whether a path is written the one way that the mux would not redirect.

@@ -69,7 +69,7 @@ func TestMethods(t *testing.T) {
 func TestHost(t *testing.T) {
 	s := newServer(&fakePlane{})
 	for host, good := range map[string]bool{
-		"localhost": true, "LOCALHOST:80": true, "localhost:18080": true, "127.0.0.1": true, "127.0.0.1:18080": true,
+		"localhost": true, "localhost.": true, "localhost.:80": true, "LOCALHOST:80": true, "localhost:18080": true, "127.0.0.1": true, "127.0.0.1:18080": true,
 		"127.9.9.9:1": true, "[::1]": true, "[::1]:18080": true, "::1": true, "[::ffff:127.0.0.1]:1": true,
 		"": false, "evil.example": false, "evil.example:18080": false, "localhost.evil.example": false, "evillocalhost": false,
 		"127.0.0.1.evil.example": false, "0.0.0.0": false, "10.0.0.1:18080": false, "[::2]:1": false, ":18080": false, "localhost:1:2": false,
@@ -134,9 +134,11 @@ func TestTokensAndRoles(t *testing.T) {
 	do(s, http.MethodGet, "/edges", "", operator...).want(t)
 	do(s, http.MethodGet, "/nope", "", viewer...).wantProblem(t, wire.NotFound)
 	do(s, http.MethodGet, "/nope", "").wantProblem(t, wire.Unauthenticated)
-	do(s, http.MethodPost, "/edges", "", viewer...).wantProblem(t, wire.MethodNotAllowed)
-	// The role goes before the id, the method, the media type and the body.
+	do(s, http.MethodGet, "/edges/x/commands", "", viewer...).wantProblem(t, wire.MethodNotAllowed)
+	// The role goes before the path, the id, the method, the media type and the body.
 	do(s, http.MethodPost, "/edges/.x/commands", "nonsense", append(viewer, "Content-Type", "text/plain")...).wantProblem(t, wire.PermissionDenied)
+	do(s, http.MethodPost, "/nope", "", viewer...).wantProblem(t, wire.PermissionDenied)
+	do(s, http.MethodDelete, "/edges", "", viewer...).wantProblem(t, wire.PermissionDenied)
 	do(s, http.MethodPost, "/edges/.x/commands", "nonsense", operator...).wantProblem(t, wire.InvalidRequest)
 	do(s, http.MethodPost, "/edges/x/commands", "nonsense", append(operator, "Origin", "http://evil.example")...).wantProblem(t, wire.PermissionDenied)
 	if _, ok := bearer(http.Header{"Authorization": {"Bearer a", "Bearer b"}}); ok {

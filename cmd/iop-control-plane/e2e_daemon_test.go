@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The end-to-end tests (e2e_*_test.go) hold the daemon to its contract from outside: a process of its own, real sockets on
+// free ports, an Edge that speaks the wire by hand. They share no state with the code that they test.
+
+// patience is how long a machine that is busy with other tests may take for what takes milliseconds.
+const patience = 20 * time.Second
+
+// daemon under test.
+type testDaemon struct {
+	t                     *testing.T
+	http, wire, edge, dir string // addresses; the folder that it runs in
+	scheme                string
+	cmd                   *exec.Cmd
+	ended                 chan struct{}
+
+	mu  sync.Mutex
+	log bytes.Buffer
+}
+
+const listenOnFreePorts = `server:
+  id: e2e
+  http_listen: 127.0.0.1:0
+  wire_listen: 127.0.0.1:0
+  edge_wire_listen: 127.0.0.1:0
+`
+
+// startDaemon runs the daemon with these keys beside its listeners' and waits until it listens. The program is the test
+// binary itself, which TestMain has put into PATH: with -race it is checked for races, too.
+func startDaemon(t *testing.T, config string) *testDaemon {
+	t.Helper()
+	return startDaemonIn(t, t.TempDir(), config)
+}
+
+func startDaemonIn(t *testing.T, dir, config string) *testDaemon {
+	t.Helper()
+	d := &testDaemon{t: t, dir: dir, scheme: "http", ended: make(chan struct{})}
+	d.configure(config)
+	addresses := filepath.Join(dir, "addresses.json")
+	d.cmd = exec.Command("iop-control-plane", "--config", d.file("cp.yaml"), "--addresses-file", addresses)
+	d.cmd.Dir = dir
+	d.cmd.Env = append(os.Environ(), "GORACE=halt_on_error=1")
+	d.cmd.Stdout, d.cmd.Stderr = d, d
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = d.cmd.Wait()
+		close(d.ended)
+	}()
+	t.Cleanup(d.kill)
+	eventually(t, "the daemon listens", func() bool {
+		content, err := os.ReadFile(addresses)
+		var a struct {
+			HTTP string `json:"http"`
+			Wire string `json:"wire"`
+			Edge string `json:"edge_wire"`
+		}
+		if err != nil || json.Unmarshal(content, &a) != nil {
+			return false
+		}
+		d.http, d.wire, d.edge = a.HTTP, a.Wire, a.Edge
+		return true
+	})
+	return d
+}
+
+func (d *testDaemon) file(name string) string { return filepath.Join(d.dir, name) }
+
+// configure writes the file that a start or a SIGHUP reads.
+func (d *testDaemon) configure(config string) {
+	d.t.Helper()
+	if err := os.WriteFile(d.file("cp.yaml"), []byte(listenOnFreePorts+config), 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// Write takes the daemon's log.
+func (d *testDaemon) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.log.Write(p)
+}
+
+func (d *testDaemon) said() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.log.String()
+}
+
+func (d *testDaemon) signal(s syscall.Signal) {
+	d.t.Helper()
+	if err := d.cmd.Process.Signal(s); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// exit waits for the daemon's end and gives its exit code; -1 for a signal.
+func (d *testDaemon) exit() int {
+	d.t.Helper()
+	select {
+	case <-d.ended:
+		return d.cmd.ProcessState.ExitCode()
+	case <-time.After(patience):
+		d.t.Fatalf("the daemon does not end; it said:\n%s", d.said())
+		return 0
+	}
+}
+
+func (d *testDaemon) kill() {
+	select {
+	case <-d.ended:
+	default:
+		_ = d.cmd.Process.Kill()
+		<-d.ended
+	}
+	log := d.said()
+	if strings.Contains(log, "DATA RACE") || strings.Contains(log, "panic") {
+		d.t.Errorf("the daemon broke down:\n%s", log)
+	} else if d.t.Failed() {
+		d.t.Logf("the daemon said:\n%.8000s", log)
+	}
+}
+
+// eventually polls until ok holds.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not so in time: %s", what)
+		}
+	}
+}
+
+func hashOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
