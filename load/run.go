@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"os"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -29,7 +31,7 @@ const (
 
 const (
 	sampleEvery = time.Second
-	// settleTime lets the server's memory settle once all Edges are connected.
+	// settleTime lets memory settle once all Edges are connected.
 	settleTime = time.Second
 	// recoverTime is how long a fleet that was disturbed has to come back after the traffic.
 	recoverTime = 30 * time.Second
@@ -55,7 +57,7 @@ type run struct {
 	connecting time.Time // when the fleet began to connect
 
 	mu     sync.Mutex
-	storms []report.Storm
+	storms []report.Storm // never nil: JSON has a list
 }
 
 // Run does what a scenario says and gives its report, whole also when ctx ends before its time. When it returns, every
@@ -78,7 +80,7 @@ func Run(ctx context.Context, target Target, s Scenario, thresholds []report.Thr
 }
 
 func newRun(target *Target, s *Scenario, watch Watch) *run {
-	r := &run{scenario: s, target: target, watch: watch, began: time.Now(),
+	r := &run{scenario: s, target: target, watch: watch, began: time.Now(), storms: []report.Storm{},
 		report: &report.Report{Scenario: s.Name, Description: s.Description, StartedAt: time.Now().UTC(), Processes: 1}}
 	r.ledger = ledger.New(s.Edges.IDPrefix, s.Edges.Count)
 	r.fleet = fleet.New(fleet.Options{
@@ -102,17 +104,33 @@ func newRun(target *Target, s *Scenario, watch Watch) *run {
 
 // perform goes through the phases. The fleet is closed at its end, whatever happened.
 func (r *run) perform(ctx context.Context) error {
-	before := r.server.usage()
+	weigh := r.scales()
 	r.phases.set(Connecting)
 	err := r.connect(ctx)
 	if err == nil {
-		r.server.settle(ctx, before, r.fleet.Connected(), &r.report.Server)
+		debug.FreeOSMemory() // what ten thousand dials and hellos left is garbage
+		sleepUntil(ctx, time.Now().Add(settleTime))
+		weigh()
 		r.load(ctx)
 	}
 	r.report.Edges.Connected = r.fleet.Connected()
 	r.close()
 	r.tell()
 	return err
+}
+
+// scales weigh both sides now, and again when they are called: the difference is what the Edges took.
+func (r *run) scales() (weigh func()) {
+	self := measure.Process{Pid: os.Getpid()}
+	server, own := r.server.usage(), usage(self)
+	return func() {
+		n, now := r.fleet.Connected(), usage(self)
+		r.report.Server.BytesPerEdge = growth(server, r.server.usage(), n)
+		r.report.Tool.BytesPerEdge = growth(own, now, n)
+		if now != nil {
+			r.report.Tool.ResidentBytes = &now.Resident
+		}
+	}
 }
 
 // connect connects the fleet and waits for it, where the scenario waits. A run whose Edges couldn't all be connected goes on
@@ -143,6 +161,7 @@ func (r *run) load(ctx context.Context) {
 	r.phases.set(Loading)
 	cpu := r.server.usage()
 	began := time.Now()
+	r.report.TrafficAtS = began.Sub(r.began).Seconds()
 	disturbing, enough := context.WithCancel(ctx)
 	var disturbances sync.WaitGroup
 	for _, d := range r.scenario.Disturb {

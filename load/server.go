@@ -1,7 +1,6 @@
 package load
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -35,29 +34,34 @@ func (s *server) find(t *Target) {
 	}
 }
 
-// usage is nil when it can't be told.
 func (s *server) usage() *measure.Usage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process.Pid == 0 {
 		return nil
 	}
-	u, err := s.process.Usage()
-	if err != nil {
+	u := usage(s.process)
+	if u == nil {
 		s.why = "the process has gone"
+	}
+	return u
+}
+
+// growth is how much more memory a process has by Edge; nil when it can't be told.
+func growth(before, after *measure.Usage, edges int) *float64 {
+	if before == nil || after == nil || edges == 0 {
+		return nil
+	}
+	return number(float64(after.Resident-before.Resident) / float64(edges))
+}
+
+// usage is nil when it can't be told.
+func usage(p measure.Process) *measure.Usage {
+	u, err := p.Usage()
+	if err != nil {
 		return nil
 	}
 	return &u
-}
-
-// settle tells what the Edges that have connected cost in memory.
-func (s *server) settle(ctx context.Context, before *measure.Usage, edges int, into *report.Server) {
-	if before == nil || edges == 0 || !sleepUntil(ctx, time.Now().Add(settleTime)) {
-		return
-	}
-	if now := s.usage(); now != nil {
-		into.BytesPerEdge = number(float64(now.Resident-before.Resident) / float64(edges))
-	}
 }
 
 // spent tells what it used since then.

@@ -52,6 +52,7 @@ func New(opts Options) *Fleet {
 	if opts.ConnectRate > 0 {
 		f.limiter = rate.NewLimiter(rate.Limit(opts.ConnectRate), max(1, opts.ConnectRate/100))
 	}
+	f.stats.kinds = map[string]uint64{}
 	f.dialCtx, f.endDial = context.WithCancel(context.Background())
 	f.shards = make([]*shard, min(runtime.GOMAXPROCS(0), 8))
 	for i := range f.shards {

@@ -58,8 +58,5 @@ func (f *Fleet) Stats() Stats {
 func (s *stats) trouble(kind string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.kinds == nil {
-		s.kinds = map[string]uint64{}
-	}
 	s.kinds[kind]++
 }

@@ -26,6 +26,8 @@ type Outcome struct {
 	Kind string
 	// Excused: the Edge was told to misbehave, or its link was cut on purpose, so that this is no fault of the server.
 	Excused bool
+	// Untimed: how long it took says nothing.
+	Untimed bool
 }
 
 // Meter counts one kind of request. It may be used from any goroutine.
@@ -81,6 +83,9 @@ func (m *Meter) End(took time.Duration, o Outcome) {
 	default:
 		m.counts.Errors++
 		m.counts.Kinds[o.Kind]++
+	}
+	if o.Untimed {
+		return
 	}
 	us := min(max(took.Microseconds(), shortest), longest)
 	_ = m.whole.RecordValue(us) // within its range

@@ -53,7 +53,7 @@ func millis(d time.Duration) *float64 {
 // hundreds.
 type Samples struct {
 	all  []Sample
-	skip int // of each this many plus one, one is kept
+	step int // one of this many is kept; 0 counts as 1
 	seen int
 }
 
@@ -61,20 +61,21 @@ const maxSamples = 1200
 
 // Add keeps a sample, or not.
 func (s *Samples) Add(one Sample) {
-	keep := s.seen%(s.skip+1) == 0
+	step := max(1, s.step)
+	keep := s.seen%step == 0
 	s.seen++
 	if !keep {
 		return
 	}
 	s.all = append(s.all, one)
-	if len(s.all) < maxSamples {
+	if len(s.all) <= maxSamples { // an odd number, so that the newest stays
 		return
 	}
 	half := s.all[:0]
 	for i := 0; i < len(s.all); i += 2 {
 		half = append(half, s.all[i])
 	}
-	s.all, s.skip, s.seen = half, 2*s.skip+1, 0
+	s.all, s.step, s.seen = half, 2*step, 1
 }
 
 // All are those that were kept.

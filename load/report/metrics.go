@@ -21,7 +21,7 @@ func allMetrics() map[string]metric {
 		"reconnect.all":    maybe(milliseconds, func(r *Report) *float64 { return r.Reconnect.All }),
 
 		"server.cpu_us_per_status": maybe(microseconds, func(r *Report) *float64 { return r.Server.CPUPerStatus }),
-		"server.bytes_per_edge":    maybe(bytes, func(r *Report) *float64 { return r.Server.BytesPerEdge }),
+		"server.bytes_per_edge":    maybe(byteCount, func(r *Report) *float64 { return r.Server.BytesPerEdge }),
 	}
 	errors := count(func(r *Report) uint64 { return r.allRequests().Errors })
 	errors.of = func(r *Report) float64 { return float64(r.allRequests().Sent) }

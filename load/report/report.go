@@ -17,7 +17,8 @@ type Report struct {
 	Scenario    string    `json:"scenario"`
 	Description string    `json:"description"`
 	StartedAt   time.Time `json:"started_at"`
-	DurationS   float64   `json:"duration_s"` // of the traffic
+	TrafficAtS  float64   `json:"traffic_at_s"` // when the traffic began, on the samples' clock
+	DurationS   float64   `json:"duration_s"`   // of the traffic
 	Interrupted bool      `json:"interrupted"`
 	Processes   int       `json:"processes"` // that took part
 	OK          bool      `json:"ok"`        // every threshold holds
@@ -35,6 +36,7 @@ type Report struct {
 
 	Totals     ledger.Totals    `json:"totals"`
 	Server     Server           `json:"server"`
+	Tool       Tool             `json:"tool"`
 	Thresholds []Verdict        `json:"thresholds"`
 	Samples    []measure.Sample `json:"samples"`
 }
@@ -101,6 +103,12 @@ type Server struct {
 	Why           string   `json:"why,omitempty"`     // there is nothing
 }
 
+// Tool is what this side of the run used.
+type Tool struct {
+	ResidentBytes *int64   `json:"resident_bytes"` // once the Edges were connected
+	BytesPerEdge  *float64 `json:"bytes_per_edge"` // growth while they connected, by Edge
+}
+
 // Of makes the report of one kind of request.
 func Of(c measure.Counts, h *hdrhistogram.Histogram) Requests {
 	r := Requests{Sent: c.Sent, OK: c.OK, Errors: c.Errors, Excused: c.Excused, NotSent: c.NotSent,
@@ -113,7 +121,10 @@ func Of(c measure.Counts, h *hdrhistogram.Histogram) Requests {
 	return r
 }
 
-// buckets sums a histogram up in steps of a fifth, from 0.1 ms.
+// bucketGrowth is how much longer each bucket reaches than the one before.
+const bucketGrowth = 1.2
+
+// buckets sums a histogram up, from 0.1 ms.
 func buckets(h *hdrhistogram.Histogram) []Bucket {
 	all := []Bucket{}
 	if h.TotalCount() == 0 {
@@ -122,7 +133,7 @@ func buckets(h *hdrhistogram.Histogram) []Bucket {
 	upTo := 0.1
 	var count int64
 	for _, bar := range h.Distribution() {
-		for ms := float64(bar.To) / 1000; ms > upTo; upTo *= 1.2 {
+		for ms := float64(bar.To) / 1000; ms > upTo; upTo *= bucketGrowth {
 			if count > 0 || len(all) > 0 {
 				all = append(all, Bucket{upTo, count})
 			}

@@ -154,6 +154,9 @@ func (r *Report) serverLine() string {
 	if s.CPUPerStatus != nil {
 		line += fmt.Sprintf(", all its CPU is %.0f µs a status read", *s.CPUPerStatus)
 	}
+	if t := r.Tool.BytesPerEdge; t != nil {
+		line += fmt.Sprintf("\nThis process grew by %.0f bytes an Edge", *t)
+	}
 	return line + "\n"
 }
 

@@ -31,7 +31,7 @@ const (
 	number unit = iota
 	milliseconds
 	microseconds
-	bytes
+	byteCount
 	perSecond
 )
 
@@ -99,7 +99,7 @@ func (u unit) parse(text string) (float64, error) {
 			return float64(d) / float64(time.Millisecond), err
 		}
 		return float64(d) / float64(time.Microsecond), err
-	case bytes:
+	case byteCount:
 		for _, s := range []struct {
 			suffix string
 			times  float64
@@ -114,7 +114,7 @@ func (u unit) parse(text string) (float64, error) {
 }
 
 func (u unit) example() string {
-	return map[unit]string{number: "100", milliseconds: "50ms", microseconds: "200us", bytes: "10KiB", perSecond: "5000"}[u]
+	return map[unit]string{number: "100", milliseconds: "50ms", microseconds: "200us", byteCount: "10KiB", perSecond: "5000"}[u]
 }
 
 func (u unit) format(v float64) string {
@@ -123,7 +123,7 @@ func (u unit) format(v float64) string {
 		return time.Duration(v * float64(time.Millisecond)).Round(time.Microsecond).String()
 	case microseconds:
 		return fmt.Sprintf("%.1fµs", v)
-	case bytes:
+	case byteCount:
 		return fmt.Sprintf("%.0fB", v)
 	case perSecond:
 		return fmt.Sprintf("%.0f/s", v)

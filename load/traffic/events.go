@@ -34,13 +34,12 @@ func (t *Traffic) readEvents(ctx context.Context, slow bool) {
 	for ctx.Err() == nil {
 		excused := t.excuse(-1)
 		t.Readers.Begin()
-		began := time.Now()
 		kind := r.read(ctx)
 		if ctx.Err() != nil {
-			t.Readers.End(time.Since(began), measure.Outcome{})
+			t.Readers.End(0, measure.Outcome{Untimed: true})
 			return
 		}
-		t.Readers.End(time.Since(began), measure.Outcome{Kind: kind, Excused: slow || excused()})
+		t.Readers.End(0, measure.Outcome{Kind: kind, Excused: slow || excused(), Untimed: true})
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):

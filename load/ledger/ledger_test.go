@@ -1,0 +1,267 @@
+package ledger
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	iopv1 "iop/proto/iop/v1"
+)
+
+// books is a ledger of three Edges whose clock a test moves.
+type books struct {
+	*Ledger
+	at time.Time
+}
+
+func newBooks() *books {
+	b := &books{Ledger: New("e-", 3), at: time.Unix(1_000_000, 0)}
+	b.now = func() time.Time { return b.at }
+	return b
+}
+
+func (b *books) pass(d time.Duration) time.Time {
+	b.at = b.at.Add(d)
+	return b.at
+}
+
+const wait = 2 * time.Second
+
+func TestTotals(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(*books)
+		want Totals
+	}{
+		{"an answer that came is fine", func(b *books) {
+			asked := b.at
+			b.Took(1, b.Answer(1), asked)
+		}, Totals{}},
+		{"answers may come in any order", func(b *books) {
+			asked := b.at
+			first, second := b.Answer(1), b.Answer(1)
+			b.Took(1, second, asked)
+			b.Took(1, first, asked)
+		}, Totals{}},
+		{"one that nobody waited for is not lost", func(b *books) { b.Answer(1) }, Totals{}},
+		{"given to two callers", func(b *books) {
+			asked, stamp := b.at, b.Answer(1)
+			b.Took(1, stamp, asked)
+			b.Took(1, stamp, asked)
+		}, Totals{Duplicated: 1}},
+		{"another Edge's", func(b *books) {
+			asked := b.at
+			b.Took(2, b.Answer(1), asked)
+		}, Totals{Misrouted: 1}},
+		{"one that no Edge gave", func(b *books) { b.Took(1, "e-00001/7", b.at) }, Totals{Misrouted: 1}},
+		{"no stamp", func(b *books) { b.Took(1, "", b.at) }, Totals{Misrouted: 1}},
+		{"a stamp of something else", func(b *books) { b.Answer(1); b.Took(1, "e-00001/x", b.at) }, Totals{Misrouted: 1}},
+		{"the answer to an earlier question", func(b *books) {
+			stamp := b.Answer(1)
+			b.Took(1, stamp, b.pass(time.Second))
+		}, Totals{Misrouted: 1}},
+
+		{"given in time and not passed on", func(b *books) {
+			asked := b.at
+			b.Answer(1)
+			b.pass(wait)
+			b.Missed(1, asked, wait)
+		}, Totals{Lost: 1}},
+		{"one answer is lost once", func(b *books) {
+			asked := b.at
+			b.Answer(1)
+			b.pass(wait)
+			b.Missed(1, asked, wait)
+			b.Missed(1, asked, wait)
+		}, Totals{Lost: 1}},
+		{"given too late", func(b *books) {
+			asked := b.at
+			b.pass(wait / 2)
+			b.Answer(1)
+			b.Missed(1, asked, wait)
+		}, Totals{}},
+		{"never given", func(b *books) { b.Missed(1, b.at, wait) }, Totals{}},
+		{"another caller got it", func(b *books) {
+			asked := b.at
+			b.Took(1, b.Answer(1), asked)
+			b.Missed(1, asked, wait)
+		}, Totals{}},
+		{"the link was cut behind it", func(b *books) {
+			asked := b.at
+			b.Answer(1)
+			b.pass(time.Millisecond)
+			b.Cut(1)
+			b.Missed(1, asked, wait)
+		}, Totals{}},
+		{"the link had been cut before it", func(b *books) {
+			b.Cut(1)
+			asked := b.pass(time.Second)
+			b.Answer(1)
+			b.Missed(1, asked, wait)
+		}, Totals{Lost: 1}},
+
+		{"a command to its end", func(b *books) {
+			nonce := b.Ask(1)
+			b.Arrived(1, "op", nonce)
+			b.Said(nonce, iopv1.CommandOutcome_COMMAND_OUTCOME_SUCCEEDED, true)
+			b.Settled(nonce, nonce)
+		}, Totals{}},
+		{"a command that came twice", func(b *books) {
+			nonce := b.Ask(1)
+			b.Arrived(1, "op", nonce)
+			b.Arrived(1, "op", nonce)
+		}, Totals{ExecutedTwice: 1}},
+		{"a command under a second id", func(b *books) {
+			nonce := b.Ask(1)
+			b.Arrived(1, "op", nonce)
+			b.Arrived(1, "op-2", nonce)
+		}, Totals{ExecutedTwice: 1}},
+		{"a command to another Edge", func(b *books) { b.Arrived(2, "op", b.Ask(1)) }, Totals{Misrouted: 1}},
+		{"somebody else's command", func(b *books) { b.Arrived(1, "op", "") }, Totals{}},
+		{"another command's result", func(b *books) {
+			one, other := b.Ask(1), b.Ask(1)
+			b.Arrived(1, "op", one)
+			b.Arrived(1, "op-2", other)
+			b.Settled(one, other)
+		}, Totals{Misrouted: 1}},
+		{"the result of a command that never ran", func(b *books) {
+			nonce := b.Ask(1)
+			b.Settled(nonce, nonce)
+		}, Totals{Misrouted: 1}},
+		{"a first answer that wasn't passed on", func(b *books) {
+			nonce := b.Ask(1)
+			b.Arrived(1, "op", nonce)
+			b.Said(nonce, iopv1.CommandOutcome_COMMAND_OUTCOME_ACCEPTED, true)
+			b.Unanswered(nonce, wait)
+		}, Totals{Lost: 1}},
+		{"an end that wasn't passed on", func(b *books) {
+			nonce := b.Ask(1)
+			b.Arrived(1, "op", nonce)
+			b.Said(nonce, iopv1.CommandOutcome_COMMAND_OUTCOME_ACCEPTED, true)
+			b.pass(time.Second)
+			b.Said(nonce, iopv1.CommandOutcome_COMMAND_OUTCOME_SUCCEEDED, true)
+			b.pass(5 * time.Second)
+			b.Unsettled(nonce, 2*time.Second)
+		}, Totals{Lost: 1}},
+		{"an end that was said a moment ago", func(b *books) {
+			nonce := b.Ask(1)
+			b.Arrived(1, "op", nonce)
+			b.Said(nonce, iopv1.CommandOutcome_COMMAND_OUTCOME_SUCCEEDED, true)
+			b.pass(time.Second)
+			b.Unsettled(nonce, 2*time.Second)
+		}, Totals{}},
+		{"an end that there was no link to say on", func(b *books) {
+			nonce := b.Ask(1)
+			b.Arrived(1, "op", nonce)
+			b.Said(nonce, iopv1.CommandOutcome_COMMAND_OUTCOME_SUCCEEDED, false)
+			b.pass(time.Minute)
+			b.Unsettled(nonce, 2*time.Second)
+		}, Totals{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBooks()
+			c.do(b)
+			if diff := cmp.Diff(c.want, b.Totals()); diff != "" {
+				t.Errorf("totals (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestARepeatedCommandIsAnsweredAsItStands(t *testing.T) {
+	b := newBooks()
+	nonce := b.Ask(1)
+	if _, v := b.Arrived(1, "op", nonce); v != Fresh {
+		t.Fatalf("the first time: verdict %v, want Fresh", v)
+	}
+	b.Said(nonce, iopv1.CommandOutcome_COMMAND_OUTCOME_SUCCEEDED, true)
+	before, v := b.Arrived(1, "op", nonce)
+	if v != Repeated || before != iopv1.CommandOutcome_COMMAND_OUTCOME_SUCCEEDED {
+		t.Errorf("the second time: %v, %v; want Repeated and SUCCEEDED", v, before)
+	}
+	if _, v := b.Arrived(1, "op", "e-00001/99"); v != Foreign {
+		t.Errorf("a nonce that was never given: verdict %v, want Foreign", v)
+	}
+}
+
+func TestKnown(t *testing.T) {
+	b := newBooks()
+	nonce := b.Ask(1)
+	b.Arrived(1, "op", nonce)
+	b.Said(nonce, iopv1.CommandOutcome_COMMAND_OUTCOME_ACCEPTED, true)
+	if got, outcome, ok := b.Known(1, "op"); !ok || got != nonce || outcome != iopv1.CommandOutcome_COMMAND_OUTCOME_ACCEPTED {
+		t.Errorf("Known gives %q, %v, %v", got, outcome, ok)
+	}
+	if _, _, ok := b.Known(2, "op"); ok {
+		t.Error("another Edge knows the command")
+	}
+	if _, _, ok := b.Known(1, "other"); ok {
+		t.Error("the Edge knows a command that never came")
+	}
+}
+
+func TestBooksAreBounded(t *testing.T) {
+	b := newBooks()
+	for range 10 * maxOpen {
+		b.Answer(1)
+	}
+	if n := len(b.edges[1].open); n > maxOpen {
+		t.Errorf("%d answers are open, want at most %d", n, maxOpen)
+	}
+	var nonce string
+	for range 1000 {
+		nonce = b.Ask(1)
+		b.Arrived(1, nonce, nonce)
+		b.pass(time.Second)
+	}
+	kept := len(b.commands.young.byNonce) + len(b.commands.old.byNonce)
+	if most := 2*int(Keep/time.Second) + 2; kept > most {
+		t.Errorf("%d commands are kept, want at most %d", kept, most)
+	}
+	if _, _, ok := b.Known(1, nonce); !ok {
+		t.Error("the last command is forgotten")
+	}
+}
+
+func TestEvents(t *testing.T) {
+	type command struct{ id, kind string }
+	for _, c := range []struct {
+		name     string
+		numbers  []uint64
+		commands []command
+		want     Totals
+	}{
+		{name: "in order, with a gap", numbers: []uint64{1, 2, 5, 6}},
+		{name: "twice", numbers: []uint64{1, 2, 2}, want: Totals{Duplicated: 1}},
+		{name: "out of order", numbers: []uint64{1, 3, 2}, want: Totals{OutOfOrder: 1}},
+		{name: "a command's in order", commands: []command{{"a", "command_sent"}, {"a", "command_accepted"}, {"b", "command_sent"},
+			{"a", "command_started"}, {"a", "command_progress"}, {"a", "command_progress"}, {"a", "command_succeeded"}}},
+		{name: "unknown in between says nothing", commands: []command{{"a", "command_sent"}, {"a", "command_unknown"}, {"a", "command_accepted"}}},
+		{name: "a command's end twice", commands: []command{{"a", "command_succeeded"}, {"a", "command_failed"}}, want: Totals{Duplicated: 1}},
+		{name: "progress after the end", commands: []command{{"a", "command_succeeded"}, {"a", "command_progress"}}, want: Totals{OutOfOrder: 1}},
+		{name: "started before it was accepted", commands: []command{{"a", "command_started"}, {"a", "command_accepted"}}, want: Totals{OutOfOrder: 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBooks()
+			e := b.Events()
+			for _, n := range c.numbers {
+				e.Saw(1, n)
+			}
+			for _, one := range c.commands {
+				e.SawCommand(one.id, one.kind)
+			}
+			if diff := cmp.Diff(c.want, b.Totals()); diff != "" {
+				t.Errorf("totals (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEdgeID(t *testing.T) {
+	for n, want := range map[int]string{0: "load-00000", 42: "load-00042", 99999: "load-99999", 1234567: "load-1234567"} {
+		if got := EdgeID("load-", n); got != want {
+			t.Errorf("EdgeID(%d) is %q, want %q", n, got, want)
+		}
+	}
+}
