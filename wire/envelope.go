@@ -21,15 +21,31 @@ const maxDepth = 256
 // Decode reads one Envelope. Fields that this version doesn't know are dropped, so that nothing is
 // kept for them; a body that it doesn't know leaves Body nil.
 func Decode(frame []byte) (*iopv1.Envelope, error) {
-	if unfoldsTooFar(frame) {
-		return nil, ErrUndecodable
-	}
 	e := &iopv1.Envelope{}
-	o := proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxDepth}
-	if err := o.Unmarshal(frame, e); err != nil {
-		return nil, ErrUndecodable
+	if err := decode(frame, envelopeShape, e); err != nil {
+		return nil, err
 	}
 	return e, nil
+}
+
+// DecodeNode reads one NodeEnvelope, as Decode does an Envelope.
+func DecodeNode(frame []byte) (*iopv1.NodeEnvelope, error) {
+	e := &iopv1.NodeEnvelope{}
+	if err := decode(frame, nodeEnvelopeShape, e); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func decode(frame []byte, s *shape, into proto.Message) error {
+	if unfoldsTooFar(frame, s) {
+		return ErrUndecodable
+	}
+	o := proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxDepth}
+	if err := o.Unmarshal(frame, into); err != nil {
+		return ErrUndecodable
+	}
+	return nil
 }
 
 // Body finds the encoding of one body in a frame that was decoded: a part of frame, or nil when that field isn't there
@@ -58,8 +74,8 @@ func Body(frame []byte, field protowire.Number) []byte {
 	return body
 }
 
-// AppendFrame appends header and payload of one envelope.
-func AppendFrame(b []byte, e *iopv1.Envelope) ([]byte, error) {
+// AppendFrame appends header and payload of one envelope, an Envelope or a NodeEnvelope.
+func AppendFrame(b []byte, e proto.Message) ([]byte, error) {
 	at := len(b)
 	b = append(b, 0, 0, 0, 0)
 	whole, err := proto.MarshalOptions{}.MarshalAppend(b, e)

@@ -341,7 +341,7 @@ func BenchmarkUnfolded(b *testing.B) {
 	b.SetBytes(int64(len(nodes)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if unfoldsTooFar(nodes) {
+		if unfoldsTooFar(nodes, envelopeShape) {
 			b.Fatal("an honest snapshot is refused")
 		}
 	}

@@ -36,7 +36,10 @@ type shape struct {
 	fields map[protowire.Number]*shape // messages, and what a oneof wraps
 }
 
-var envelopeShape = shapeOf((&iopv1.Envelope{}).ProtoReflect().Descriptor(), map[protoreflect.FullName]*shape{})
+var (
+	envelopeShape     = shapeOf((&iopv1.Envelope{}).ProtoReflect().Descriptor(), map[protoreflect.FullName]*shape{})
+	nodeEnvelopeShape = shapeOf((&iopv1.NodeEnvelope{}).ProtoReflect().Descriptor(), map[protoreflect.FullName]*shape{})
+)
 
 func shapeOf(d protoreflect.MessageDescriptor, seen map[protoreflect.FullName]*shape) *shape {
 	if s := seen[d.FullName()]; s != nil {
@@ -89,11 +92,11 @@ func structBytes(d protoreflect.MessageDescriptor) int {
 	return (int(reflect.TypeOf(t.Zero().Interface()).Elem().Size()) + 15) &^ 15
 }
 
-func unfoldsTooFar(frame []byte) bool {
+func unfoldsTooFar(frame []byte, s *shape) bool {
 	if len(frame) <= maxUnfoldedBytes/unfoldAtMost {
 		return false
 	}
-	return unfolded(frame, envelopeShape, maxDepth) > maxUnfoldedBytes
+	return unfolded(frame, s, maxDepth) > maxUnfoldedBytes
 }
 
 // unfolded estimates the memory of a decoded message. What isn't well formed is left to the decoder to refuse, and
