@@ -19,13 +19,15 @@ func changesBetween(before, after []Node, at time.Time) []*iopv1.EdgeNodeEvent {
 	for _, n := range after {
 		was, known := old[n.ID]
 		delete(old, n.ID)
-		d.node(was, n)
+		if !n.Announced {
+			d.node(was, n)
+		}
 		if known {
 			d.providers(n.ID, was.Providers, n.Providers)
 		}
 	}
 	for _, n := range before {
-		if _, gone := old[n.ID]; gone && n.Connected {
+		if _, gone := old[n.ID]; gone && n.Connected && !n.Announced {
 			d.add(n.ID, "", iopv1.NodeEventKind_NODE_EVENT_KIND_DISCONNECTED, "The node is gone from the Edge.")
 		}
 	}

@@ -22,7 +22,7 @@ type Edge struct {
 	startedAt time.Time
 	clock     serverClock
 	connector *connector
-	retry     *backoff
+	retry     *Backoff
 	up        uplink
 	commands  *commands
 
@@ -37,7 +37,7 @@ func New(o Options) (*Edge, error) {
 		return nil, err
 	}
 	e := &Edge{
-		opts: o, log: o.Logger, startedAt: time.Now(), retry: newBackoff(o.ReconnectInitial, o.ReconnectMax),
+		opts: o, log: o.Logger, startedAt: time.Now(), retry: NewBackoff(o.ReconnectInitial, o.ReconnectMax),
 		dirty: make(chan struct{}, 1), news: make(chan struct{}, 1),
 	}
 	operations := e.allOperations(o.Operations)
@@ -51,6 +51,7 @@ func New(o Options) (*Edge, error) {
 
 // Run lives the Edge until ctx ends, then says goodbye and gives nil. It is called once.
 func (e *Edge) Run(ctx context.Context) error {
+	e.listen()
 	var site sync.WaitGroup
 	site.Go(func() { e.opts.Site.Run(ctx, func() { note(e.dirty) }) })
 	looked := make(chan struct{})

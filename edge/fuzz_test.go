@@ -82,7 +82,7 @@ func FuzzHelloAnswer(f *testing.F) {
 			t.Fatalf("a hello is answered %v and ended %v", r, end)
 		}
 		if end != nil {
-			if w := newBackoff(time.Second, 30*time.Second).wait(*end, now); w < time.Second || w > mostReconnectAfter {
+			if w := NewBackoff(time.Second, 30*time.Second).wait(*end, now); w < time.Second || w > mostReconnectAfter {
 				t.Errorf("waits %v", w)
 			}
 		}

@@ -12,6 +12,8 @@ type Node struct {
 	Labels map[string]string
 	// Connected: the node is ready to serve.
 	Connected bool
+	// Announced: the site tells by itself when the node becomes ready and when it is lost (see Announcer).
+	Announced bool
 	Providers []Provider
 }
 

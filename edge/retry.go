@@ -16,11 +16,11 @@ type ending struct {
 }
 
 // wait gives how long to wait after an ending before the next try.
-func (b *backoff) wait(end ending, now time.Time) time.Duration {
+func (b *Backoff) wait(end ending, now time.Time) time.Duration {
 	if end.held >= b.max {
-		b.reset()
+		b.Reset()
 	}
-	wait := b.next()
+	wait := b.Next()
 	if end.hopeless {
 		wait = b.max
 	}

@@ -7,29 +7,29 @@ import (
 
 func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
 	const initial, most = time.Second, 30 * time.Second
-	low := newBackoff(initial, most)
+	low := NewBackoff(initial, most)
 	low.random = func(int64) int64 { return 0 }
-	high := newBackoff(initial, most)
+	high := NewBackoff(initial, most)
 	high.random = func(n int64) int64 { return n - 1 }
 	for i, ceiling := range []time.Duration{2, 4, 8, 16, 30, 30, 30} {
-		if got := low.next(); got != initial {
+		if got := low.Next(); got != initial {
 			t.Errorf("failure %d waits at least %v, want %v", i, got, initial)
 		}
-		if got := high.next(); got != ceiling*time.Second {
+		if got := high.Next(); got != ceiling*time.Second {
 			t.Errorf("failure %d waits at most %v, want %v", i, got, ceiling*time.Second)
 		}
 	}
-	high.reset()
-	if got := high.next(); got != 2*time.Second {
+	high.Reset()
+	if got := high.Next(); got != 2*time.Second {
 		t.Errorf("after a reset it waits %v", got)
 	}
-	equal := newBackoff(most, most)
-	if got := equal.next(); got != most {
+	equal := NewBackoff(most, most)
+	if got := equal.Next(); got != most {
 		t.Errorf("equal bounds give %v", got)
 	}
-	endless := newBackoff(1, 1<<62)
+	endless := NewBackoff(1, 1<<62)
 	for range 200 {
-		if d := endless.next(); d < 1 || d > 1<<62 {
+		if d := endless.Next(); d < 1 || d > 1<<62 {
 			t.Fatalf("%v is out of bounds", d)
 		}
 	}
@@ -38,7 +38,7 @@ func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
 func TestBackoffSpreads(t *testing.T) {
 	seen := map[time.Duration]bool{}
 	for range 100 {
-		seen[newBackoff(time.Second, 30*time.Second).next()] = true
+		seen[NewBackoff(time.Second, 30*time.Second).Next()] = true
 	}
 	if len(seen) < 90 {
 		t.Errorf("100 Edges come back at %d moments", len(seen))
@@ -65,7 +65,7 @@ func TestWaitAfterAnEnding(t *testing.T) {
 		"hopeless, and asked to wait longer":  {0, ending{hopeless: true, notBefore: now.Add(time.Minute)}, time.Minute},
 		"hopeless, and asked to wait shorter": {0, ending{hopeless: true, notBefore: now.Add(time.Second)}, most},
 	} {
-		b := newBackoff(initial, most)
+		b := NewBackoff(initial, most)
 		b.random = func(n int64) int64 { return n - 1 }
 		b.failures = c.failures
 		if got := b.wait(c.end, now); got != c.want {

@@ -31,22 +31,53 @@ func snapshotOnWire(edgeID string, at time.Time, nodes []Node) *iopv1.EdgeStatus
 }
 
 func nodeOnWire(n Node) *iopv1.EdgeNodeSnapshot {
-	s := &iopv1.EdgeNodeSnapshot{
+	return &iopv1.EdgeNodeSnapshot{
 		NodeId: text(n.ID), Name: text(n.Name), Connected: n.Connected, Labels: textMap(n.Labels),
-		Providers: make([]*iopv1.EdgeProviderSnapshot, 0, len(n.Providers)),
+		Providers: ProvidersOnWire(n.Providers),
 	}
-	for _, p := range n.Providers {
+}
+
+// ProvidersOnWire are providers as they are told, on the Edge wire and on the Node wire.
+func ProvidersOnWire(providers []Provider) []*iopv1.EdgeProviderSnapshot {
+	told := make([]*iopv1.EdgeProviderSnapshot, 0, len(providers))
+	for _, p := range providers {
 		models := make([]string, len(p.Models))
 		for i, m := range p.Models {
 			models[i] = text(m)
 		}
-		s.Providers = append(s.Providers, &iopv1.EdgeProviderSnapshot{
+		told = append(told, &iopv1.EdgeProviderSnapshot{
 			ProviderId: text(p.ID), Type: text(p.Type), Models: models,
 			Status: statusOnWire[p.Status], Health: healthOnWire[p.Health],
 			General: countersOnWire(p.General), LongContext: countersOnWire(p.LongContext),
 		})
 	}
-	return s
+	return told
+}
+
+// ProvidersFromWire are providers as they were told. A status or health that isn't known here is "not known".
+func ProvidersFromWire(told []*iopv1.EdgeProviderSnapshot) []Provider {
+	providers := make([]Provider, 0, len(told))
+	for _, p := range told {
+		providers = append(providers, Provider{
+			ID: p.GetProviderId(), Type: p.GetType(), Models: p.GetModels(),
+			Status: keyOf(statusOnWire, p.GetStatus()), Health: keyOf(healthOnWire, p.GetHealth()),
+			General: countersFromWire(p.GetGeneral()), LongContext: countersFromWire(p.GetLongContext()),
+		})
+	}
+	return providers
+}
+
+func keyOf[K, V comparable](m map[K]V, value V) (key K) {
+	for k, v := range m {
+		if v == value {
+			return k
+		}
+	}
+	return key
+}
+
+func countersFromWire(c *iopv1.ProviderCounters) Counters {
+	return Counters{Capacity: c.GetCapacity(), InFlight: c.GetInFlight(), Queued: c.GetQueued()}
 }
 
 func countersOnWire(c Counters) *iopv1.ProviderCounters {

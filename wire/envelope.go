@@ -21,31 +21,27 @@ const maxDepth = 256
 // Decode reads one Envelope. Fields that this version doesn't know are dropped, so that nothing is
 // kept for them; a body that it doesn't know leaves Body nil.
 func Decode(frame []byte) (*iopv1.Envelope, error) {
-	e := &iopv1.Envelope{}
-	if err := decode(frame, envelopeShape, e); err != nil {
-		return nil, err
+	if unfoldsTooFar(frame, envelopeShape) {
+		return nil, ErrUndecodable
 	}
-	return e, nil
+	return unmarshal(frame, &iopv1.Envelope{})
 }
 
 // DecodeNode reads one NodeEnvelope, as Decode does an Envelope.
 func DecodeNode(frame []byte) (*iopv1.NodeEnvelope, error) {
-	e := &iopv1.NodeEnvelope{}
-	if err := decode(frame, nodeEnvelopeShape, e); err != nil {
-		return nil, err
+	if unfoldsTooFar(frame, nodeEnvelopeShape) {
+		return nil, ErrUndecodable
 	}
-	return e, nil
+	return unmarshal(frame, &iopv1.NodeEnvelope{})
 }
 
-func decode(frame []byte, s *shape, into proto.Message) error {
-	if unfoldsTooFar(frame, s) {
-		return ErrUndecodable
-	}
+func unmarshal[M proto.Message](frame []byte, into M) (M, error) {
 	o := proto.UnmarshalOptions{DiscardUnknown: true, RecursionLimit: maxDepth}
 	if err := o.Unmarshal(frame, into); err != nil {
-		return ErrUndecodable
+		var none M
+		return none, ErrUndecodable
 	}
-	return nil
+	return into, nil
 }
 
 // Body finds the encoding of one body in a frame that was decoded: a part of frame, or nil when that field isn't there

@@ -89,7 +89,9 @@ func largestPassing(in path, element func(int) []byte) []byte {
 	room := make([]byte, pathBytes, pathBytes+2*DefaultMaxFrameBytes)
 	var ends []int
 	frame := func(n int) []byte { return in.wrap(room[:ends[n]]) }
-	passes := func(n int) bool { return len(frame(n)) <= DefaultMaxFrameBytes && !unfoldsTooFar(frame(n), envelopeShape) }
+	passes := func(n int) bool {
+		return len(frame(n)) <= DefaultMaxFrameBytes && !unfoldsTooFar(frame(n), envelopeShape)
+	}
 	for len(ends) == 0 || passes(len(ends)-1) {
 		for range max(4096, len(ends)/2) {
 			room = append(room, element(len(ends))...)
