@@ -1,0 +1,201 @@
+package lease
+
+import (
+	"cmp"
+	"slices"
+)
+
+// provider is one that the pool knows. Its counters are of live leases.
+type provider struct {
+	Provider
+	general     uint32
+	longContext uint32
+}
+
+func (o *provider) count(long bool) *uint32 {
+	if long {
+		return &o.longContext
+	}
+	return &o.general
+}
+
+// fits tells whether it takes requests of a class when it takes any.
+func (o *provider) fits(long bool) bool { return !long || o.LongContext > 0 }
+
+// before tells which of two with room is taken first: one that isn't suspect, then the one with the smaller part of its
+// room in use. Of equals the first by key stays.
+func (o *provider) before(other *provider, long bool) bool {
+	if o.Suspect != other.Suspect {
+		return other.Suspect
+	}
+	return o.used(long) < other.used(long)
+}
+
+func (o *provider) used(long bool) float64 {
+	room := o.General
+	if long {
+		room = o.LongContext
+	}
+	if room == 0 { // not known: counted as if it were eight, what engines are mostly set up for at the least
+		room = 8
+	}
+	return float64(*o.count(long)) / float64(room)
+}
+
+// open tells whether a provider takes requests, if it has room.
+func (p *Pool) open(o *provider) bool {
+	return !o.Offline && !p.drained[o.Node] && !p.disabled[o.Key]
+}
+
+func (p *Pool) hasRoom(o *provider, long bool) bool {
+	switch {
+	case !p.open(o) || !o.fits(long):
+		return false
+	case o.Suspect && o.general+o.longContext > 0:
+		return false
+	case long:
+		return o.longContext < o.LongContext
+	}
+	return o.General == 0 || o.general < o.General
+}
+
+// Set says what providers there are: all of them, each key once. Leases on those that aren't named any more, or are
+// offline, end with ErrGone.
+func (p *Pool) Set(providers []Provider) {
+	p.mu.Lock()
+	known := make(map[Key]*provider, len(providers))
+	byModel := map[string][]*provider{}
+	for _, is := range providers {
+		on := p.providers[is.Key]
+		if on == nil {
+			on = &provider{}
+		}
+		on.Provider = is
+		on.Models = slices.Compact(slices.Sorted(slices.Values(is.Models))) // counted once each
+		known[is.Key] = on
+		for _, model := range on.Models {
+			byModel[model] = append(byModel[model], on)
+		}
+	}
+	for _, of := range byModel {
+		slices.SortFunc(of, func(a, b *provider) int { return compareKeys(a.Key, b.Key) })
+	}
+	p.providers, p.byModel = known, byModel
+	p.forgetOrders()
+	var ended []*Lease
+	for _, l := range p.live {
+		if on := known[l.Key]; on != l.on || on.Offline {
+			p.end(l)
+			ended = append(ended, l)
+		}
+	}
+	p.serveQueue()
+	p.mu.Unlock()
+	for _, l := range ended {
+		l.cancel(ErrGone)
+	}
+	p.changed()
+}
+
+// forgetOrders drops what was ordered about nodes and providers that aren't known any more, so that the orders stay
+// bounded by what is.
+func (p *Pool) forgetOrders() {
+	for key := range p.disabled {
+		if p.providers[key] == nil {
+			delete(p.disabled, key)
+		}
+	}
+	nodes := map[string]bool{}
+	for key := range p.providers {
+		nodes[key.Node] = true
+	}
+	for node := range p.drained {
+		if !nodes[node] {
+			delete(p.drained, node)
+		}
+	}
+}
+
+// Models are those that are served, in order.
+func (p *Pool) Models() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	models := make([]string, 0, len(p.byModel))
+	for model, of := range p.byModel {
+		if slices.ContainsFunc(of, p.open) {
+			models = append(models, model)
+		}
+	}
+	slices.Sort(models)
+	return models
+}
+
+// Drain gives a node's providers no more leases, until Resume. Live ones go on. It is false when no provider of
+// such a node is known.
+func (p *Pool) Drain(node string) bool {
+	return p.order(func() bool { return p.setDrained(node, true) })
+}
+
+// Resume undoes Drain.
+func (p *Pool) Resume(node string) bool {
+	return p.order(func() bool { return p.setDrained(node, false) })
+}
+
+// Disable gives a provider no more leases, until Enable. Live ones go on. It is false when it isn't known.
+func (p *Pool) Disable(key Key) bool { return p.order(func() bool { return p.setDisabled(key, true) }) }
+
+// Enable undoes Disable.
+func (p *Pool) Enable(key Key) bool { return p.order(func() bool { return p.setDisabled(key, false) }) }
+
+func (p *Pool) order(change func() bool) bool {
+	p.mu.Lock()
+	known := change()
+	p.serveQueue()
+	p.mu.Unlock()
+	p.changed()
+	return known
+}
+
+func (p *Pool) setDrained(node string, drained bool) (known bool) {
+	for key := range p.providers {
+		if key.Node == node {
+			mark(p.drained, node, drained)
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Pool) setDisabled(key Key, disabled bool) (known bool) {
+	if p.providers[key] == nil {
+		return false
+	}
+	mark(p.disabled, key, disabled)
+	return true
+}
+
+func mark[K comparable](set map[K]bool, key K, in bool) {
+	if in {
+		set[key] = true
+	} else {
+		delete(set, key)
+	}
+}
+
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Provider, b.Provider))
+}
+
+// Drained tells whether a node was drained and not resumed.
+func (p *Pool) Drained(node string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.drained[node]
+}
+
+// Closed tells whether a provider gets no leases by an order: its node is drained, or it is disabled.
+func (p *Pool) Closed(key Key) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.drained[key.Node] || p.disabled[key]
+}
