@@ -4,33 +4,49 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"time"
 )
 
 // EdgeFront accepts Edges and gives their connections to the registry.
 type EdgeFront struct {
-	sys      *System
-	listener chan net.Listener
+	sys *System
+
+	mu       sync.Mutex
+	listener net.Listener // nil before Serve
+	closed   bool
 }
 
 // NewEdgeFront makes the front of the Edge wire.
 func NewEdgeFront(s *System) *EdgeFront {
-	return &EdgeFront{sys: s, listener: make(chan net.Listener, 1)}
+	return &EdgeFront{sys: s}
 }
 
-// Close stops accepting; connections go on until the registry ends them.
+// Close stops accepting, also where Serve is only to come; connections go on until the registry ends them.
 func (f *EdgeFront) Close(context.Context) error {
-	select {
-	case l := <-f.listener:
-		return l.Close()
-	default:
-		return nil // closed already
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || f.listener == nil {
+		f.closed = true
+		return nil
 	}
+	f.closed = true
+	return f.listener.Close()
+}
+
+// begin tells whether to serve.
+func (f *EdgeFront) begin(l net.Listener) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.listener = l
+	return !f.closed
 }
 
 // Serve accepts Edges until Close.
 func (f *EdgeFront) Serve(l net.Listener) error {
-	f.listener <- l
+	if !f.begin(l) {
+		return l.Close()
+	}
 	for wait := time.Duration(0); ; {
 		f.sys.hellos <- struct{}{}
 		conn, err := l.Accept()

@@ -63,7 +63,11 @@ func dialMute(t *testing.T, s *System) *fakeEdge {
 	ours, theirs := net.Pipe()
 	s.hellos <- struct{}{}
 	s.root().Send(s.registry, &accepted{conn: theirs})
-	return &fakeEdge{t: t, conn: ours, in: make(chan *iopv1.Envelope, 4096), pongs: make(chan *iopv1.Pong, 64), until: make(chan struct{})}
+	return newFakeEdge(t, ours)
+}
+
+func newFakeEdge(t *testing.T, conn net.Conn) *fakeEdge {
+	return &fakeEdge{t: t, conn: conn, in: make(chan *iopv1.Envelope, 4096), pongs: make(chan *iopv1.Pong, 64), until: make(chan struct{})}
 }
 
 func (f *fakeEdge) pump() {
