@@ -58,14 +58,14 @@ func (d *diff) providers(nodeID string, before, after []Provider) {
 		delete(old, p.ID)
 		switch {
 		case !known:
-			d.changed(nodeID, p.ID, "The provider is new: "+stateOf(p)+".")
+			d.changed(nodeID, p.ID, "Provider "+p.ID+" is new: "+stateOf(p)+".")
 		case was.Status != p.Status || was.Health != p.Health:
-			d.changed(nodeID, p.ID, "The provider is "+stateOf(p)+".")
+			d.changed(nodeID, p.ID, "Provider "+p.ID+" is "+stateOf(p)+".")
 		}
 	}
 	for _, p := range before {
 		if _, gone := old[p.ID]; gone {
-			d.changed(nodeID, p.ID, "The provider is gone from the node.")
+			d.changed(nodeID, p.ID, "Provider "+p.ID+" is gone from the node.")
 		}
 	}
 }
@@ -76,7 +76,7 @@ func (d *diff) changed(nodeID, providerID, message string) {
 
 func (d *diff) add(nodeID, providerID string, kind iopv1.NodeEventKind, message string) {
 	d.events = append(d.events, &iopv1.EdgeNodeEvent{
-		NodeId: text(nodeID), ProviderId: text(providerID), Kind: kind, Message: message, OccurredAt: timestamppb.New(d.at),
+		NodeId: text(nodeID), ProviderId: text(providerID), Kind: kind, Message: clip(message), OccurredAt: timestamppb.New(d.at),
 	})
 }
 
@@ -87,5 +87,9 @@ func stateOf(p Provider) string {
 		}
 		return s
 	}
-	return known(string(p.Health)) + ", " + known(string(p.Status))
+	state := known(string(p.Health)) + ", " + known(string(p.Status))
+	if p.Health == Degraded {
+		state += " (requests wait there, and none runs or ends)"
+	}
+	return state
 }

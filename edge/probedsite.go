@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -49,57 +50,99 @@ type ProbeOptions struct {
 // A node is connected while at least one of its providers answers. A node without declared providers is shown and never
 // connected: nothing could answer for it.
 type ProbedSite struct {
-	opts   ProbeOptions
 	client *http.Client
 	log    *slog.Logger
-	probes []*probe
 
 	mu         sync.Mutex
+	interval   time.Duration
+	probes     []*probe  // in the order declared
 	nodes      []Node    // replaced, never changed in place
 	unasked    int       // providers that were never asked
 	quietUntil time.Time // nothing is news before, while some were never asked
+	running    *probing  // nil: Run wasn't called yet, or has ended
+}
+
+// probing is what Run lends to the probes.
+type probing struct {
+	ctx     context.Context
+	changed func()
+	all     sync.WaitGroup
+	cancel  context.CancelFunc // of the probes that run now
 }
 
 // probe is one provider under watch.
 type probe struct {
 	node, place int // in the site's nodes, in the node's providers
+	nodeID      string
 	spec        *ProbedProvider
+	base        *url.URL
 	ask         func(context.Context) answer
-	state       providerState
+
+	// The site's mutex guards these.
+	state   providerState
+	retired bool // another declaration has taken its place
 }
 
 // NewProbedSite makes a ProbedSite that doesn't ask yet. An error names everything that is wrong at once.
 func NewProbedSite(o ProbeOptions) (*ProbedSite, error) {
-	if o.Interval <= 0 {
-		o.Interval = 5 * time.Second
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = 2 * time.Second
-	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	s := &ProbedSite{opts: o, client: newHTTPClient(), log: o.Logger}
-	var wrong []error
-	ids := map[string]bool{}
-	for i := range o.Nodes {
-		n := &o.Nodes[i]
-		if n.ID == "" || ids[n.ID] {
-			wrong = append(wrong, fmt.Errorf("edge: node %d: its id %q is empty or another's", i, n.ID))
-		}
-		ids[n.ID] = true
-		wrong = append(wrong, s.declare(i, n)...)
-	}
-	if err := errors.Join(wrong...); err != nil {
+	s := &ProbedSite{client: newHTTPClient(), log: o.Logger}
+	if err := s.Declare(o.Nodes, o.Interval, o.Timeout); err != nil {
 		return nil, err
 	}
 	s.unasked = len(s.probes)
 	return s, nil
 }
 
-// declare adds a node as it is before anything was asked.
-func (s *ProbedSite) declare(i int, n *ProbedNode) (wrong []error) {
-	view := Node{ID: n.ID, Name: n.Name, Labels: n.Labels}
+// Declare replaces the nodes, and how often and how long they are asked, all at once; when anything of it is wrong,
+// nothing changes. What is known of a provider of the same ids, type and address stays known, so that a change of its
+// capacity is no interruption. Requests at what isn't declared any more are its owner's to end.
+func (s *ProbedSite) Declare(nodes []ProbedNode, interval, timeout time.Duration) error {
+	if interval <= 0 {
+		interval = 5 * time.Second
+	}
+	if timeout <= 0 {
+		timeout = 2 * time.Second
+	}
+	probes, err := s.declared(nodes, timeout)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.inherit(probes)
+	s.probes, s.interval, s.unasked = probes, interval, 0
+	s.nodes = viewOf(nodes, probes)
+	r := s.running
+	if r != nil {
+		r.cancel()
+		s.start(r)
+	}
+	s.mu.Unlock()
+	if r != nil {
+		r.changed()
+	}
+	return nil
+}
+
+// declared makes a probe of each provider.
+func (s *ProbedSite) declared(nodes []ProbedNode, timeout time.Duration) (probes []*probe, err error) {
+	var wrong []error
+	ids := map[string]bool{}
+	for i := range nodes {
+		n := &nodes[i]
+		if n.ID == "" || ids[n.ID] {
+			wrong = append(wrong, fmt.Errorf("edge: node %d: its id %q is empty or another's", i, n.ID))
+		}
+		ids[n.ID] = true
+		of, bad := s.declaredOf(i, n, timeout)
+		probes, wrong = append(probes, of...), append(wrong, bad...)
+	}
+	return probes, errors.Join(wrong...)
+}
+
+func (s *ProbedSite) declaredOf(i int, n *ProbedNode, timeout time.Duration) (probes []*probe, wrong []error) {
 	ids := map[string]bool{}
 	for j := range n.Providers {
 		spec := &n.Providers[j]
@@ -107,17 +150,49 @@ func (s *ProbedSite) declare(i int, n *ProbedNode) (wrong []error) {
 			wrong = append(wrong, fmt.Errorf("edge: node %q, provider %d: its id %q is empty or another's", n.ID, j, spec.ID))
 		}
 		ids[spec.ID] = true
-		p, err := newProber(spec, s.opts.Timeout, s.client)
+		p, err := newProber(spec, timeout, s.client)
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("edge: node %q, provider %q: %w", n.ID, spec.ID, err))
 			continue
 		}
-		watched := &probe{node: i, place: j, spec: spec, ask: p.probe}
-		s.probes = append(s.probes, watched)
-		view.Providers = append(view.Providers, watched.state.view(spec))
+		base, _ := url.Parse(spec.BaseURL) // the prober has seen that it is one
+		probes = append(probes, &probe{node: i, place: j, nodeID: n.ID, spec: spec, base: base, ask: p.probe})
 	}
-	s.nodes = append(s.nodes, view)
-	return wrong
+	return probes, wrong
+}
+
+// inherit retires the probes there are, and gives what they know to those that ask the same provider.
+func (s *ProbedSite) inherit(probes []*probe) {
+	type identity struct{ node, provider, kind, url string }
+	of := func(p *probe) identity { return identity{p.nodeID, p.spec.ID, p.spec.Type, p.spec.BaseURL} }
+	known := map[identity]*probe{}
+	for _, p := range s.probes {
+		p.retired = true
+		known[of(p)] = p
+	}
+	for _, p := range probes {
+		if was := known[of(p)]; was != nil {
+			p.state = was.state
+		}
+	}
+}
+
+// viewOf is the statement about nodes as their probes know them.
+func viewOf(nodes []ProbedNode, probes []*probe) []Node {
+	views := make([]Node, len(nodes))
+	for i, n := range nodes {
+		views[i] = Node{ID: n.ID, Name: n.Name, Labels: n.Labels}
+	}
+	for _, p := range probes {
+		n := &views[p.node]
+		n.Providers = append(n.Providers, p.state.view(p.spec))
+		n.Connected = isConnected(n.Providers)
+	}
+	return views
+}
+
+func isConnected(providers []Provider) bool {
+	return slices.ContainsFunc(providers, func(p Provider) bool { return p.Health != Offline })
 }
 
 // Nodes implements Site.
@@ -127,23 +202,70 @@ func (s *ProbedSite) Nodes() []Node {
 	return s.nodes
 }
 
+// Target is the address of a provider, for whoever sends requests to it; it is not to be changed. Nil: there is no such
+// provider. It never leaves the Edge.
+func (s *ProbedSite) Target(nodeID, providerID string) *url.URL {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.find(nodeID, providerID); p != nil {
+		return p.base
+	}
+	return nil
+}
+
+// Worked tells the site that a provider has served a request to its end: it isn't suspected any more.
+func (s *ProbedSite) Worked(nodeID, providerID string) {
+	s.mu.Lock()
+	r, news := s.running, false
+	if p := s.find(nodeID, providerID); p != nil {
+		p.state.suspicion.worked()
+		news = s.show(p)
+	}
+	s.mu.Unlock()
+	if news && r != nil {
+		r.changed()
+	}
+}
+
+func (s *ProbedSite) find(nodeID, providerID string) *probe {
+	for _, p := range s.probes {
+		if p.nodeID == nodeID && p.spec.ID == providerID {
+			return p
+		}
+	}
+	return nil
+}
+
 // Run implements Site: one goroutine a provider, whose number is what was declared.
 func (s *ProbedSite) Run(ctx context.Context, changed func()) {
 	defer s.client.CloseIdleConnections()
+	r := &probing{ctx: ctx, changed: changed}
 	s.mu.Lock()
 	s.quietUntil = time.Now().Add(firstLook)
+	s.running = r
+	s.start(r)
+	nothingToAsk := len(s.probes) == 0
 	s.mu.Unlock()
-	if len(s.probes) == 0 {
+	if nothingToAsk {
 		changed()
 	}
-	var all sync.WaitGroup
-	for _, p := range s.probes {
-		all.Go(func() { s.watch(ctx, p, changed) })
-	}
-	all.Wait()
+	<-ctx.Done()
+	s.mu.Lock()
+	s.running = nil
+	s.mu.Unlock()
+	r.all.Wait()
 }
 
-func (s *ProbedSite) watch(ctx context.Context, p *probe, changed func()) {
+// start has the present probes ask.
+func (s *ProbedSite) start(r *probing) {
+	ctx, cancel := context.WithCancel(r.ctx)
+	r.cancel = cancel
+	for _, p := range s.probes {
+		r.all.Go(func() { s.watch(ctx, p, s.interval, r.changed) })
+	}
+}
+
+func (s *ProbedSite) watch(ctx context.Context, p *probe, interval time.Duration, changed func()) {
 	for {
 		began := time.Now()
 		a := p.ask(ctx)
@@ -153,8 +275,11 @@ func (s *ProbedSite) watch(ctx context.Context, p *probe, changed func()) {
 		if s.take(p, a) {
 			changed()
 		}
+		s.mu.Lock()
+		next := p.state.nextProbe(interval, time.Since(began), rand.Float64())
+		s.mu.Unlock()
 		select {
-		case <-time.After(p.state.nextProbe(s.opts.Interval, time.Since(began), rand.Float64())):
+		case <-time.After(next):
 		case <-ctx.Done():
 			return
 		}
@@ -164,37 +289,47 @@ func (s *ProbedSite) watch(ctx context.Context, p *probe, changed func()) {
 // take puts an answer into the statement, and tells whether that is news. At the start nothing is until every provider
 // was asked, or took too long: what isn't known yet must not look like what is gone.
 func (s *ProbedSite) take(p *probe, a answer) (news bool) {
-	first := !p.state.asked
-	p.state.take(a)
-	view := p.state.view(p.spec)
-
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if p.retired {
+		return false
+	}
+	first := !p.state.asked
+	p.state.take(a, time.Now())
 	if first {
 		s.unasked--
 	}
-	mayTell := s.unasked == 0 || time.Now().After(s.quietUntil)
-	was := s.nodes[p.node]
-	old := was.Providers[p.place]
-	if first || old.Health != view.Health {
-		s.logState(was.ID, view, a.err)
+	mayTell := s.unasked <= 0 || time.Now().After(s.quietUntil)
+	old := s.nodes[p.node].Providers[p.place]
+	if view := p.state.view(p.spec); first || old.Health != view.Health {
+		s.logState(p.nodeID, view, a.err)
 	}
-	if equalProvider(old, view) {
-		return first && mayTell
+	return (s.show(p) || first) && mayTell
+}
+
+// show puts what is known of a provider into the statement, and tells whether that changes it.
+func (s *ProbedSite) show(p *probe) (changed bool) {
+	was := s.nodes[p.node]
+	view := p.state.view(p.spec)
+	if equalProvider(was.Providers[p.place], view) {
+		return false
 	}
 	is := was
 	is.Providers = slices.Clone(was.Providers)
 	is.Providers[p.place] = view
-	is.Connected = slices.ContainsFunc(is.Providers, func(p Provider) bool { return p.Health != Offline })
+	is.Connected = isConnected(is.Providers)
 	s.nodes = slices.Clone(s.nodes)
 	s.nodes[p.node] = is
-	return mayTell
+	return true
 }
 
 func (s *ProbedSite) logState(nodeID string, p Provider, why error) {
-	if p.Health == Offline {
+	switch p.Health {
+	case Offline:
 		s.log.Warn("A provider is offline.", "node_id", nodeID, "provider_id", p.ID, "why", why)
-		return
+	case Degraded:
+		s.log.Warn("A provider is degraded: requests wait there, and none runs or ends.", "node_id", nodeID, "provider_id", p.ID)
+	default:
+		s.log.Info("A provider is online.", "node_id", nodeID, "provider_id", p.ID, "models", p.Models)
 	}
-	s.log.Info("A provider is online.", "node_id", nodeID, "provider_id", p.ID, "models", p.Models)
 }

@@ -50,7 +50,7 @@ func TestProviderState(t *testing.T) {
 	} {
 		var s providerState
 		for _, a := range c.answers {
-			s.take(a)
+			s.take(a, time.Now())
 		}
 		if got := s.view(spec); !equalProvider(got, c.want) || s.doubted != c.doubted {
 			t.Errorf("%s: %+v, doubted %v; want %+v, %v", name, got, s.doubted, c.want, c.doubted)

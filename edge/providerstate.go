@@ -24,7 +24,7 @@ type answer struct {
 //	     └───────────────────── fails ──────────────────┘
 //
 // A doubted provider still counts as it last did: one lost answer is no news, two are. One that never answered has
-// nothing to lose and is offline at once.
+// nothing to lose and is offline at once. One that is online and doesn't work is degraded.
 type providerState struct {
 	asked   bool
 	online  bool
@@ -32,10 +32,12 @@ type providerState struct {
 	models  []string
 	slots   uint32
 	load    backend.Load
+
+	suspicion suspicion // degraded, as long as it answers
 }
 
 // take adds an answer.
-func (s *providerState) take(a answer) {
+func (s *providerState) take(a answer, now time.Time) {
 	if a.err != nil {
 		if s.online && !s.doubted {
 			s.doubted = true
@@ -48,6 +50,7 @@ func (s *providerState) take(a answer) {
 	s.models, s.slots = a.models, a.slots
 	if a.load != nil { // else the last numbers stand: not known is not zero
 		s.load = *a.load
+		s.suspicion.look(s.load, now)
 	}
 }
 
@@ -69,6 +72,9 @@ func (s *providerState) view(p *ProbedProvider) Provider {
 	v.LongContext = Counters{Capacity: p.LongContextCapacity}
 	if capacity > 0 && s.load.Running >= capacity { // a capacity that isn't known is never reached
 		v.Status = Busy
+	}
+	if s.suspicion.suspect {
+		v.Health, v.Status = Degraded, Unavailable // nobody counts on it
 	}
 	return v
 }

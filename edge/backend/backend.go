@@ -16,18 +16,19 @@ type kind struct {
 	readIDs func(io.Reader) ([]string, error)
 	running string // the names of the two gauges on /metrics
 	waiting string
+	work    string // the name of a counter there that grows while it works, whoever it works for
 	slots   string
 }
 
 var kinds = map[string]kind{
 	"vllm": {alive: "/health", models: "/v1/models", readIDs: openAIModels,
-		running: "vllm:num_requests_running", waiting: "vllm:num_requests_waiting"},
+		running: "vllm:num_requests_running", waiting: "vllm:num_requests_waiting", work: "vllm:generation_tokens_total"},
 	"sglang": {alive: "/health", models: "/v1/models", readIDs: openAIModels,
-		running: "sglang:num_running_reqs", waiting: "sglang:num_queue_reqs"},
+		running: "sglang:num_running_reqs", waiting: "sglang:num_queue_reqs", work: "sglang:generation_tokens_total"},
 	"llamacpp": {alive: "/health", models: "/v1/models", readIDs: openAIModels,
-		running: "llamacpp:requests_processing", waiting: "llamacpp:requests_deferred", slots: "/props"},
+		running: "llamacpp:requests_processing", waiting: "llamacpp:requests_deferred", work: "llamacpp:n_decode_total", slots: "/props"},
 	"tgi": {alive: "/health", models: "/info", readIDs: tgiModel,
-		running: "tgi_batch_current_size", waiting: "tgi_queue_size"},
+		running: "tgi_batch_current_size", waiting: "tgi_queue_size", work: "tgi_request_success"},
 	"ollama": {alive: "/api/version", models: "/api/tags", readIDs: ollamaModels},
 	"openai": {alive: "/v1/models", models: "/v1/models", readIDs: openAIModels},
 }
@@ -85,6 +86,8 @@ func (b *Backend) Models(ctx context.Context) (ids []string, err error) {
 type Load struct {
 	Running uint32
 	Waiting uint32
+	// Work is a counter in a unit of the backend's own that grows while it works, and starts anew with the backend.
+	Work float64
 }
 
 // Load gives zeros where the backend exports nothing, and an error where it should have and didn't.
@@ -94,7 +97,7 @@ func (b *Backend) Load(ctx context.Context) (Load, error) {
 	}
 	var sums map[string]float64
 	err := b.get(ctx, "/metrics", maxMetricsBytes, func(body io.Reader) (err error) {
-		sums, err = sumMetrics(body, b.kind.running, b.kind.waiting)
+		sums, err = sumMetrics(body, b.kind.running, b.kind.waiting, b.kind.work)
 		return err
 	})
 	if switchedOff(err) {
@@ -103,7 +106,7 @@ func (b *Backend) Load(ctx context.Context) (Load, error) {
 	if err != nil {
 		return Load{}, err
 	}
-	return Load{Running: count(sums[b.kind.running]), Waiting: count(sums[b.kind.waiting])}, nil
+	return Load{Running: count(sums[b.kind.running]), Waiting: count(sums[b.kind.waiting]), Work: sums[b.kind.work]}, nil
 }
 
 // Slots gives how many requests the backend takes at once, 0 where it doesn't tell.
