@@ -42,7 +42,10 @@ type commands struct {
 	// mu also keeps the answer to a command before its events on the wire, which is why both are sent under it.
 	mu       sync.Mutex
 	outcomes *outcomes
+	version  uint64 // of outcomes
 	stopping bool
+
+	file outcomeFile
 }
 
 // run is a command that runs.
@@ -54,9 +57,16 @@ type run struct {
 	started  time.Time
 }
 
-func newCommands(operations map[string]Operation, clock *serverClock, event func(*iopv1.EdgeCommandEvent), log *slog.Logger) *commands {
+func newCommands(operations map[string]Operation, clock *serverClock, event func(*iopv1.EdgeCommandEvent), stateFile string, log *slog.Logger) *commands {
 	c := &commands{operations: operations, clock: clock, event: event, log: log, outcomes: newOutcomes(maxOutcomes, maxOutcomeBytes)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.file.path = stateFile
+	kept, err := c.file.load()
+	if err != nil {
+		log.Warn("The outcomes of earlier commands can't be read; the Edge starts without them.", "file", stateFile, "error", err)
+		return c
+	}
+	c.outcomes.restore(kept)
 	return c
 }
 
@@ -85,6 +95,7 @@ func (c *commands) request(from answerer, replyTo uint64, req *iopv1.EdgeCommand
 	}
 	r := &run{id: id, from: from, replyTo: replyTo, started: time.Now()}
 	c.outcomes.begin(id, r)
+	c.version++
 	c.log.Info("A command starts.", "command_id", id, "operation", req.Operation, "node_id", clip(req.NodeId), "requested_by", clip(req.RequestedBy))
 	c.idle.Go(func() { c.run(r, req) })
 }
@@ -119,7 +130,9 @@ func (c *commands) run(r *run, req *iopv1.EdgeCommandRequest) {
 	defer func() {
 		soon.Stop()
 		c.settle(r, response)
+		c.save()
 	}()
+	c.save() // before it does anything, so that a new process doesn't run the same command again
 	response = c.call(r, &Command{
 		ID: req.CommandId, Operation: req.Operation, NodeID: req.NodeId,
 		Parameters: parametersOf(req), RequestedBy: req.RequestedBy,
@@ -169,6 +182,7 @@ func (c *commands) settle(r *run, response *iopv1.EdgeCommandResponse) {
 		response.Outcome = iopv1.CommandOutcome_COMMAND_OUTCOME_FAILED // what has begun can't be refused
 	}
 	c.outcomes.settle(response)
+	c.version++
 	c.log.Info("A command has ended.", "command_id", r.id, "outcome", outcomeName(response.Outcome), "message", response.Message)
 	if !r.accepted {
 		r.from.answerCommand(r.replyTo, response)
@@ -178,6 +192,22 @@ func (c *commands) settle(r *run, response *iopv1.EdgeCommandResponse) {
 		CommandId: r.id, Phase: phaseOf(response.Outcome), Message: response.Message,
 		ProgressPercent: percentAtEnd(response.Outcome), OccurredAt: timestamppb.Now(), Result: response.Result,
 	})
+}
+
+// save keeps the outcomes over a restart. A refusal alone isn't worth a write; it is kept with what comes after it. What
+// can't be written is still remembered by this process.
+func (c *commands) save() {
+	c.mu.Lock()
+	version := c.version
+	c.mu.Unlock()
+	err := c.file.save(version, func() (uint64, *iopv1.EdgeCommandQueryResponse) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.version, c.outcomes.keep()
+	})
+	if err != nil {
+		c.log.Error("The outcomes of commands can't be kept for a restart.", "error", err)
+	}
 }
 
 // query answers what became of commands. Those that run are accepted from here on: their ends will be events.

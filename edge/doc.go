@@ -19,7 +19,8 @@
 // connection, never the program; the same goes for an operation that panics.
 //
 // A command runs at most once: repeats of its id, also on a later connection, are answered with what became of the
-// first. Outcomes are kept in memory, so a new process knows nothing of an old one's commands and says so.
+// first. Outcomes are kept in memory, and with a StateFile over a restart; what ran when a process ended has failed.
+// Without one a new process knows nothing of an old one's commands and says so.
 //
 // Addresses of providers and tokens never leave the Edge: no message has a field for them, and errors that are
 // told are sentences of this program, not texts of others.

@@ -41,7 +41,7 @@ func New(o Options) (*Edge, error) {
 		dirty: make(chan struct{}, 1), news: make(chan struct{}, 1),
 	}
 	operations := e.allOperations(o.Operations)
-	e.commands = newCommands(operations, &e.clock, func(c *iopv1.EdgeCommandEvent) { e.up.event(commandEvent(c)) }, e.log)
+	e.commands = newCommands(operations, &e.clock, func(c *iopv1.EdgeCommandEvent) { e.up.event(commandEvent(c)) }, o.StateFile, e.log)
 	e.connector = &connector{
 		opts: &e.opts, instanceID: rand.Text(), startedAt: e.startedAt, operations: operationNames(operations), clock: &e.clock,
 		dial: (&net.Dialer{}).DialContext,

@@ -46,6 +46,9 @@ type Options struct {
 	Site Site
 	// Operations are the commands that can be run beside edge.ping, by name. The Control Plane refuses others.
 	Operations map[string]Operation
+	// StateFile is where the outcomes of commands are kept over a restart, in a file of at most 512 KiB; empty: in memory
+	// alone. It is this Edge's own.
+	StateFile string
 
 	// Logger; nil: slog's default.
 	Logger *slog.Logger
