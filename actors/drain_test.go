@@ -120,8 +120,18 @@ func TestDrainAtItsDeadline(t *testing.T) {
 		f, mute := connect(t, s, "e1"), stuck(t, s, "e2")
 		sent, queued := askCommand(s, commandFor("e1")), askCommand(s, commandFor("e2"))
 		f.commandRequest()
+		status := askStatus(s, "e1", time.Minute)
+		f.request()
+		fleet := make(chan *wire.Fault, 1)
+		go func() {
+			_, fault := s.Gather(context.Background(), func(v *View) bool { return v.EdgeID == "e1" }, 0, time.Minute)
+			fleet <- fault
+		}()
+		f.request()
 		took := drainFor(s, 5*time.Second)
 		wantEqual(t, "took", <-took, 5*time.Second)
+		wantFault(t, (<-status).Fault, wire.ShuttingDown)
+		wantFault(t, <-fleet, wire.ShuttingDown)
 		o := wantReply(t, <-sent, wire.ShuttingDown, Unknown)
 		wantEqual(t, "facts", phasesOf(o), []string{"unknown: the Control Plane stopped before the Edge answered"})
 		wantReply(t, <-queued, wire.ShuttingDown, Unknown)

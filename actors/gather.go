@@ -37,7 +37,7 @@ func (s *System) Gather(ctx context.Context, match func(*View) bool, maxAge, tim
 	s.root().Spawn(shortProps(func() actor.Actor {
 		return &gather{sys: s, ask: ask, timeout: timeout, done: done, waiting: map[string]struct{}{}, faults: map[string]wire.Code{}}
 	}))
-	faults, f := awaitFor(ctx, done, timeout+answerTime)
+	faults, f := awaitFor(ctx, done, timeout+answerTime, s.givenUp)
 	if f != nil {
 		return FleetReply{}, f
 	}

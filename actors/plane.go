@@ -62,6 +62,8 @@ func (s *System) Status(ctx context.Context, edgeID string, timeout time.Duratio
 		return r
 	case <-c.timer.C:
 		return StatusReply{Fault: faultTimeout}
+	case <-s.givenUp:
+		return StatusReply{Fault: faultShuttingDown}
 	case <-ctx.Done():
 		return StatusReply{Fault: faultTimeout}
 	}
@@ -69,15 +71,18 @@ func (s *System) Status(ctx context.Context, edgeID string, timeout time.Duratio
 
 // await waits for an answer out of the Control Plane's own memory.
 func await[T any](ctx context.Context, answer <-chan T) (T, *wire.Fault) {
-	return awaitFor(ctx, answer, answerTime)
+	return awaitFor(ctx, answer, answerTime, nil)
 }
 
-func awaitFor[T any](ctx context.Context, answer <-chan T, most time.Duration) (a T, f *wire.Fault) {
+// awaitFor also ends when givenUp is closed, where it isn't nil.
+func awaitFor[T any](ctx context.Context, answer <-chan T, most time.Duration, givenUp <-chan struct{}) (a T, f *wire.Fault) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
 	case a = <-answer:
 		return a, nil
+	case <-givenUp:
+		return a, faultShuttingDown
 	case <-timer.C:
 	case <-ctx.Done():
 	}

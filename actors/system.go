@@ -34,6 +34,9 @@ type System struct {
 
 	statusCells sync.Pool // of *statusCell
 
+	givenUp chan struct{} // closed when a drain's time is up: whoever still waits for an Edge is told so
+	giveUp  func()
+
 	registry, operations, events, clients *actor.PID
 	edgeProps, clientProps                *actor.Props
 }
@@ -61,6 +64,8 @@ const maxHellos = 4096
 func NewSystem(opts Options) *System {
 	s := &System{opts: opts, log: opts.Log, clock: newClock(), counters: newCounters(), hellos: make(chan struct{}, maxHellos)}
 	s.statusCells.New = newStatusCell
+	s.givenUp = make(chan struct{})
+	s.giveUp = sync.OnceFunc(func() { close(s.givenUp) })
 	s.keyring.Store(opts.Keyring)
 	s.heartbeat.Store(int64(opts.Table.HeartbeatInterval))
 	s.actors = newActorSystem(opts.Log, s)
@@ -87,7 +92,8 @@ func (s *System) HeartbeatInterval() time.Duration { return time.Duration(s.hear
 func (s *System) arrived() { <-s.hellos }
 
 // Drain turns away what is new, says GoAway to every Edge and Client, and waits until no command is unanswered and nobody is
-// connected, or until the context ends. What is then still unanswered becomes unknown.
+// connected, or until the context ends. Commands that are then still unanswered become unknown, and whoever waits for a
+// status is told shutting_down.
 func (s *System) Drain(ctx context.Context) {
 	for _, pid := range []*actor.PID{s.registry, s.clients} {
 		done := make(chan struct{})
@@ -100,6 +106,7 @@ func (s *System) Drain(ctx context.Context) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+	s.giveUp()
 	settled := make(chan struct{})
 	s.root().Send(s.operations, &settleAll{done: settled})
 	_, _ = await(context.WithoutCancel(ctx), settled)
