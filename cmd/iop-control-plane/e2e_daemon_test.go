@@ -33,14 +33,10 @@ type testDaemon struct {
 	log bytes.Buffer
 }
 
-const listenOnFreePorts = `server:
-  id: e2e
-  http_listen: 127.0.0.1:0
-  wire_listen: 127.0.0.1:0
-  edge_wire_listen: 127.0.0.1:0
-`
+// freePorts leave the configuration's text to the tests.
+var freePorts = []string{"IOP_HTTP_LISTEN=127.0.0.1:0", "IOP_WIRE_LISTEN=127.0.0.1:0", "IOP_EDGE_WIRE_LISTEN=127.0.0.1:0"}
 
-// startDaemon runs the daemon with these keys beside its listeners' and waits until it listens. The program is the test
+// startDaemon runs the daemon with this configuration on free ports and waits until it listens. The program is the test
 // binary itself, which TestMain has put into PATH: with -race it is checked for races, too.
 func startDaemon(t *testing.T, config string) *testDaemon {
 	t.Helper()
@@ -54,16 +50,9 @@ func startDaemonIn(t *testing.T, dir, config string) *testDaemon {
 	addresses := filepath.Join(dir, "addresses.json")
 	d.cmd = exec.Command("iop-control-plane", "--config", d.file("cp.yaml"), "--addresses-file", addresses)
 	d.cmd.Dir = dir
-	d.cmd.Env = append(os.Environ(), "GORACE=halt_on_error=1")
+	d.cmd.Env = append(append(os.Environ(), "GORACE=halt_on_error=1"), freePorts...)
 	d.cmd.Stdout, d.cmd.Stderr = d, d
-	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		_ = d.cmd.Wait()
-		close(d.ended)
-	}()
-	t.Cleanup(d.kill)
+	d.run()
 	eventually(t, "the daemon listens", func() bool {
 		content, err := os.ReadFile(addresses)
 		var a struct {
@@ -80,12 +69,24 @@ func startDaemonIn(t *testing.T, dir, config string) *testDaemon {
 	return d
 }
 
+func (d *testDaemon) run() {
+	d.t.Helper()
+	if err := d.cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	go func() {
+		_ = d.cmd.Wait()
+		close(d.ended)
+	}()
+	d.t.Cleanup(d.kill)
+}
+
 func (d *testDaemon) file(name string) string { return filepath.Join(d.dir, name) }
 
 // configure writes the file that a start or a SIGHUP reads.
 func (d *testDaemon) configure(config string) {
 	d.t.Helper()
-	if err := os.WriteFile(d.file("cp.yaml"), []byte(listenOnFreePorts+config), 0o600); err != nil {
+	if err := os.WriteFile(d.file("cp.yaml"), []byte(config), 0o600); err != nil {
 		d.t.Fatal(err)
 	}
 }

@@ -18,6 +18,9 @@ var errSecondSignal = errors.New("a second signal; not waiting any longer")
 // serve runs the daemon until ctx or a signal ends it. reload reads the configuration again, on SIGHUP.
 func serve(ctx context.Context, cfg *configs.ControlPlane, addressesFile string,
 	reload func() (*configs.ControlPlane, error), stderr io.Writer) error {
+	signals := make(chan os.Signal, 4) // before anything listens: whoever sees that it does may signal it
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(signals)
 	d, err := newDaemon(cfg, stderr)
 	if err != nil {
 		return err
@@ -25,9 +28,6 @@ func serve(ctx context.Context, cfg *configs.ControlPlane, addressesFile string,
 	if err := d.start(addressesFile); err != nil {
 		return err
 	}
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	defer signal.Stop(signals)
 	for {
 		select {
 		case s := <-signals:
