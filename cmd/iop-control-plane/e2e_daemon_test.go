@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,7 @@ type testDaemon struct {
 	t                     *testing.T
 	http, wire, edge, dir string // addresses; the folder that it runs in
 	scheme                string
+	client                *http.Client
 	cmd                   *exec.Cmd
 	ended                 chan struct{}
 
@@ -45,7 +47,7 @@ func startDaemon(t *testing.T, config string) *testDaemon {
 
 func startDaemonIn(t *testing.T, dir, config string) *testDaemon {
 	t.Helper()
-	d := &testDaemon{t: t, dir: dir, scheme: "http", ended: make(chan struct{})}
+	d := &testDaemon{t: t, dir: dir, scheme: "http", client: httpClient, ended: make(chan struct{})}
 	d.configure(config)
 	addresses := filepath.Join(dir, "addresses.json")
 	d.cmd = exec.Command("iop-control-plane", "--config", d.file("cp.yaml"), "--addresses-file", addresses)

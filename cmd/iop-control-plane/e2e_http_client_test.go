@@ -55,7 +55,7 @@ func (d *testDaemon) try(method, path, body string, headers ...string) (answer, 
 			request.Header.Set(headers[i], headers[i+1])
 		}
 	}
-	response, err := httpClient.Do(request)
+	response, err := d.client.Do(request)
 	if err != nil {
 		return answer{}, err
 	}

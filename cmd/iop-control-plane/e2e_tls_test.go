@@ -1,0 +1,252 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	iopv1 "iop/proto/iop/v1"
+)
+
+// authority signs certificates for one test.
+type authority struct {
+	t    *testing.T
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	pool *x509.CertPool
+	pem  []byte
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{t: t, pool: x509.NewCertPool()}
+	a.key = newKey(t)
+	der := a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, a.key)
+	a.cert, _ = x509.ParseCertificate(der)
+	a.pool.AddCert(a.cert)
+	a.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return a
+}
+
+func newKey(t *testing.T) *ecdsa.PrivateKey {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// sign signs a template; before the authority has a certificate, its own.
+func (a *authority) sign(template *x509.Certificate, key *ecdsa.PrivateKey) []byte {
+	a.t.Helper()
+	template.SerialNumber, _ = rand.Int(rand.Reader, big.NewInt(1<<60))
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	parent := a.cert
+	if parent == nil {
+		parent = template
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, a.key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return der
+}
+
+// issue gives a certificate for these names, as PEM.
+func (a *authority) issue(names ...string) (cert, key []byte) {
+	a.t.Helper()
+	k := newKey(a.t)
+	der := a.sign(&x509.Certificate{DNSNames: names, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}, k)
+	raw, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
+}
+
+func (a *authority) client(names ...string) *tls.Config {
+	config := &tls.Config{RootCAs: a.pool}
+	if len(names) > 0 {
+		pair, err := tls.X509KeyPair(a.issue(names...))
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config
+}
+
+func writeFile(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const tlsConfig = "tls: {cert_file: server.pem, key_file: server.key, edge_client_ca_file: edges.pem}\n"
+
+func startTLSDaemon(t *testing.T, servers, edges *authority, config string) *testDaemon {
+	t.Helper()
+	dir := t.TempDir()
+	cert, key := servers.issue("localhost")
+	writeFile(t, dir+"/server.pem", cert)
+	writeFile(t, dir+"/server.key", key)
+	writeFile(t, dir+"/edges.pem", edges.pem)
+	d := startDaemonIn(t, dir, config)
+	d.scheme = "https"
+	d.client = &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: servers.client(), DisableKeepAlives: true}}
+	t.Cleanup(d.client.CloseIdleConnections)
+	return d
+}
+
+// tlsHello dials the Edge wire, says hello and gives the answer; nil when the handshake or the connection ends first.
+func (d *testDaemon) tlsHello(config *tls.Config, h *iopv1.EdgeHelloRequest) (*tls.Conn, *iopv1.Envelope) {
+	d.t.Helper()
+	c, err := tls.Dial("tcp", d.edge, config)
+	if err != nil {
+		return nil, nil
+	}
+	d.t.Cleanup(func() { c.Close() })
+	_ = c.SetDeadline(time.Now().Add(patience))
+	_, _ = c.Write(frameOf(helloEnvelope(h)))
+	m, err := readFrame(c)
+	if err != nil {
+		return nil, nil
+	}
+	return c, m
+}
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	servers, edges, strangers := newAuthority(t), newAuthority(t), newAuthority(t)
+	d := startTLSDaemon(t, servers, edges, tlsConfig)
+	with := func(a *authority, names ...string) *tls.Config {
+		config := a.client(names...)
+		config.RootCAs = servers.pool
+		return config
+	}
+	c, m := d.tlsHello(with(edges, "seoul-1", "seoul-2"), helloOf("seoul-2"))
+	if m.GetEdgeHelloResponse() == nil {
+		t.Fatalf("a certificate that names the Edge: %v", m)
+	}
+	e := newTestEdge(t, "seoul-2", c)
+	waiting := d.postLater("seoul-2", `{"operation":"a"}`)
+	e.reply(e.command(), succeeded)
+	(<-waiting).is(200)
+	for _, other := range []string{"seoul-3", "SEOUL-1", "seoul"} {
+		if _, m := d.tlsHello(with(edges, "seoul-1"), helloOf(other)); m.GetError().GetCode() != noPermission {
+			t.Errorf("a certificate for another name, %s: %v", other, m)
+		}
+	}
+	if _, m := d.tlsHello(with(edges), helloOf("seoul-1")); m != nil {
+		t.Errorf("no certificate: %v", m)
+	}
+	if _, m := d.tlsHello(with(strangers, "seoul-1"), helloOf("seoul-1")); m != nil {
+		t.Errorf("a stranger's certificate: %v", m)
+	}
+	plain := d.dialEdge()
+	_, _ = plain.Write(frameOf(helloEnvelope(helloOf("plain"))))
+	for _, m := range lastWords(t, plain) {
+		t.Errorf("plain TCP was answered %v", m)
+	}
+	d.get("/edges").is(200, "total", 1)
+	for _, address := range []string{d.http, d.wire} { // who can't speak TLS gets no further
+		if response, err := http.Get("http://" + address + "/edges"); err == nil && response.StatusCode != 400 {
+			t.Errorf("plain HTTP at %s: %v", address, response.Status)
+		}
+	}
+	old := &tls.Config{RootCAs: servers.pool, MaxVersion: tls.VersionTLS11}
+	if c, err := tls.Dial("tcp", d.http, old); err == nil {
+		c.Close()
+		t.Error("TLS 1.1 was spoken")
+	}
+	dialer := websocket.Dialer{TLSClientConfig: servers.client()}
+	ws, _, err := dialer.Dial("wss://"+d.wire+"/client", http.Header{"Origin": {"https://" + d.wire}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	if m := clientHello(t, ws, &iopv1.ClientHelloRequest{}); m.GetClientHelloResponse() == nil {
+		t.Errorf("a Client's hello: %v", m)
+	}
+}
+
+// TestReload: SIGHUP takes over TLS files, auth and the log level, and a configuration that is no good changes nothing.
+func TestReload(t *testing.T) {
+	t.Parallel()
+	servers, edges, newer := newAuthority(t), newAuthority(t), newAuthority(t)
+	auth := func(token string) string {
+		return fmt.Sprintf("auth: {operators: [{name: alice, role: operator, token_sha256: %s}], edges: [{edge_id: \"*\", token_sha256: %s}]}\n",
+			hashOf(token), hashOf(token))
+	}
+	d := startTLSDaemon(t, servers, edges, tlsConfig+auth("one"))
+	hello := func(a *authority, token string) *iopv1.Envelope {
+		config := a.client("e")
+		config.RootCAs = servers.pool
+		h := helloOf("e")
+		h.Token = token
+		_, m := d.tlsHello(config, h)
+		return m
+	}
+	if m := hello(edges, "one"); m.GetEdgeHelloResponse() == nil {
+		t.Fatal(m)
+	}
+	reload := func(config, says string) {
+		t.Helper()
+		before := strings.Count(d.said(), says)
+		d.configure(config)
+		d.signal(syscall.SIGHUP)
+		eventually(t, says, func() bool { return strings.Count(d.said(), says) > before })
+	}
+	reload("auth: nonsense\n", "was not reloaded")
+	reload(tlsConfig+"insecure: maybe\n", "was not reloaded")
+	d.get("/edges", "Authorization", "Bearer one").is(200)
+	if strings.Contains(d.said(), `"path":"/edges"`) {
+		t.Error("a read is logged at info")
+	}
+	writeFile(t, d.file("edges.pem"), newer.pem)
+	reload(tlsConfig+auth("two")+"log: {level: debug}\n", "the configuration was reloaded")
+	d.get("/edges", "Authorization", "Bearer one").isProblem(401, "unauthenticated")
+	d.get("/edges", "Authorization", "Bearer two").is(200, "edges.0.state", "connected") // who was let in stays
+	eventually(t, "debug lines", func() bool { return strings.Contains(d.said(), `"path":"/edges"`) })
+	if m := hello(edges, "two"); m != nil {
+		t.Errorf("an authority that is gone: %v", m)
+	}
+	if m := hello(newer, "one"); m.GetError().GetCode() != iopv1.ErrorCode_ERROR_CODE_UNAUTHENTICATED {
+		t.Errorf("a token that is gone: %v", m)
+	}
+	if m := hello(newer, "two"); m.GetEdgeHelloResponse() == nil {
+		t.Errorf("the new token and authority: %v", m)
+	}
+	writeFile(t, d.file("server.key"), []byte("nonsense"))
+	reload(tlsConfig+auth("three"), "was not reloaded")
+	d.get("/edges", "Authorization", "Bearer two").is(200)
+	// Files that change are followed without a signal.
+	cert, key := newer.issue("localhost")
+	writeFile(t, d.file("server.pem"), cert)
+	writeFile(t, d.file("server.key"), key)
+	eventually(t, "the new certificate is shown", func() bool {
+		c, err := tls.Dial("tcp", d.http, newer.client())
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+}
