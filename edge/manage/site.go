@@ -1,0 +1,153 @@
+package manage
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"iop/edge"
+	"iop/edge/lease"
+)
+
+// tellGap is the least time between two notes that something has changed. Under load leases come and go all the
+// time, and a snapshot is pushed once a second at most.
+const tellGap = 500 * time.Millisecond
+
+// Options make a Site.
+type Options struct {
+	// Site is the one that is operated. Its Run is this one's to call.
+	Site edge.Site
+	// Leased tells whether all requests to a provider take a lease first. It may be called from any goroutine; nil: none do.
+	Leased func(nodeID, providerID string) bool
+	// Queue is how many requests may wait for a lease at once; 0: none.
+	Queue int
+}
+
+// Site is an edge.Site that can be operated.
+type Site struct {
+	inner  edge.Site
+	leased func(nodeID, providerID string) bool
+	pool   *lease.Pool
+	moved  chan struct{} // something changed; one note is enough
+
+	known []lease.Provider // what the pool was told last; the goroutine of Run's alone
+}
+
+// New makes a Site.
+func New(o Options) *Site {
+	s := &Site{inner: o.Site, leased: o.Leased, moved: make(chan struct{}, 1)}
+	if s.leased == nil {
+		s.leased = func(string, string) bool { return false }
+	}
+	s.pool = lease.New(lease.Options{Queue: o.Queue, Changed: s.note})
+	return s
+}
+
+// Pool gives out the room of the providers that are leased.
+func (s *Site) Pool() *lease.Pool { return s.pool }
+
+// Run implements edge.Site.
+func (s *Site) Run(ctx context.Context, changed func()) {
+	var all sync.WaitGroup
+	all.Go(func() { s.inner.Run(ctx, s.note) })
+	for ctx.Err() == nil {
+		select {
+		case <-s.moved:
+			s.tellPool()
+			changed()
+		case <-ctx.Done():
+		}
+		select {
+		case <-time.After(tellGap):
+		case <-ctx.Done():
+		}
+	}
+	all.Wait()
+}
+
+func (s *Site) note() {
+	select {
+	case s.moved <- struct{}{}:
+	default:
+	}
+}
+
+// tellPool gives the pool the providers as they are now, if that is news.
+func (s *Site) tellPool() {
+	var now []lease.Provider
+	for _, n := range s.inner.Nodes() {
+		for _, p := range n.Providers {
+			now = append(now, s.roomOf(n, p))
+		}
+	}
+	if !slices.EqualFunc(s.known, now, equalRoom) {
+		s.known = now
+		s.pool.Set(now)
+	}
+}
+
+func (s *Site) roomOf(n edge.Node, p edge.Provider) lease.Provider {
+	r := lease.Provider{
+		Key: lease.Key{Node: n.ID, Provider: p.ID}, General: p.General.Capacity, LongContext: p.LongContext.Capacity,
+		Offline: !n.Connected || p.Health == edge.Offline, Suspect: p.Health == edge.Degraded,
+	}
+	if s.leased(n.ID, p.ID) { // else it is known for the sake of orders alone, and serves nothing here
+		r.Models = p.Models
+	}
+	return r
+}
+
+func equalRoom(a, b lease.Provider) bool {
+	return a.Key == b.Key && a.General == b.General && a.LongContext == b.LongContext && a.Offline == b.Offline && a.Suspect == b.Suspect &&
+		slices.Equal(a.Models, b.Models)
+}
+
+// Nodes implements edge.Site.
+func (s *Site) Nodes() []edge.Node {
+	loads := s.pool.Loads()
+	nodes := slices.Clone(s.inner.Nodes())
+	for i, n := range nodes {
+		nodes[i].Providers = slices.Clone(n.Providers)
+		for j, p := range n.Providers {
+			key := lease.Key{Node: n.ID, Provider: p.ID}
+			if p.Health == edge.Offline {
+				continue // nothing counts there, and the pool hears of it in a moment
+			}
+			if s.leased(n.ID, p.ID) {
+				p = counted(p, loads[key])
+			}
+			if s.pool.Closed(key) {
+				p.Status = edge.Unavailable
+			}
+			nodes[i].Providers[j] = p
+		}
+	}
+	return nodes
+}
+
+// counted is a provider with the Edge's own numbers.
+func counted(p edge.Provider, l lease.Load) edge.Provider {
+	p.General.InFlight, p.General.Queued = l.InFlight, l.Queued
+	p.LongContext.InFlight, p.LongContext.Queued = l.LongInFlight, l.LongQueued
+	switch {
+	case p.Health == edge.Degraded: // stays unavailable
+	case p.General.Capacity > 0 && l.InFlight >= p.General.Capacity:
+		p.Status = edge.Busy
+	default:
+		p.Status = edge.Available
+	}
+	return p
+}
+
+// inFlight counts what runs at a node, by its providers' numbers.
+func (s *Site) inFlight(nodeID string) (sum uint32) {
+	for _, n := range s.Nodes() {
+		for _, p := range n.Providers {
+			if n.ID == nodeID {
+				sum += p.General.InFlight + p.LongContext.InFlight
+			}
+		}
+	}
+	return sum
+}

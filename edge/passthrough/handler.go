@@ -1,0 +1,203 @@
+package passthrough
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"iop/edge/lease"
+)
+
+// Bounds of what requests may cost the Edge.
+const (
+	// MaxBodyBytes bounds one request.
+	MaxBodyBytes = 16 << 20
+	// heldBytes bounds the bodies that are held at once, those of waiting and of running requests. When it is reached, a
+	// request is refused with 503.
+	heldBytes = 256 << 20
+	// leastHeld is what a request counts for at the least, so that small ones are bounded in number too: 4096.
+	leastHeld = 64 << 10
+	// bodyTime is how long a caller may take to send its body.
+	bodyTime = time.Minute
+	// runTime bounds a request as a whole: a lease must not be held for ever by two sides that have forgotten each other.
+	runTime = time.Hour
+)
+
+// Options make a Handler.
+type Options struct {
+	// Pool gives the leases.
+	Pool *lease.Pool
+	// Target is the address of a provider; nil: it has gone.
+	Target func(lease.Key) *url.URL
+	// Worked is told of every request that was answered to its end, and not with a failure. Nil: nobody.
+	Worked func(lease.Key)
+	// LongContextTokens is from how many tokens on, estimated, a request takes long-context room; 0: none does.
+	LongContextTokens int
+	// QueueTimeout is how long a request may wait for a lease; 0: 30 s.
+	QueueTimeout time.Duration
+	// Token that callers must bear; empty: none. It isn't passed on. Without one, what callers bear is passed on.
+	Token string
+	// Logger; nil: slog's default.
+	Logger *slog.Logger
+}
+
+// Handler serves OpenAI's API with the providers of a pool.
+type Handler struct {
+	opts  Options
+	log   *slog.Logger
+	token [sha256.Size]byte
+	held  *semaphore.Weighted
+	proxy *httputil.ReverseProxy
+	mux   http.Handler
+}
+
+// New makes a Handler.
+func New(o Options) *Handler {
+	if o.QueueTimeout <= 0 {
+		o.QueueTimeout = 30 * time.Second
+	}
+	if o.Worked == nil {
+		o.Worked = func(lease.Key) {}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	h := &Handler{opts: o, log: o.Logger, token: sha256.Sum256([]byte(o.Token)), held: semaphore.NewWeighted(heldBytes)}
+	h.proxy = h.newProxy()
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/chat/completions", h.complete)
+	mux.HandleFunc("POST /v1/completions", h.complete)
+	mux.HandleFunc("GET /v1/models", h.models)
+	mux.HandleFunc("/", notFound)
+	sameOrigin := http.NewCrossOriginProtection() // a page in somebody's browser is no caller
+	sameOrigin.SetDenyHandler(http.HandlerFunc(crossOrigin))
+	h.mux = sameOrigin.Handler(h.authorized(mux))
+	return h
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+
+// Close lets go of the connections to providers that nothing runs on.
+func (h *Handler) Close() { h.proxy.Transport.(*http.Transport).CloseIdleConnections() }
+
+func (h *Handler) authorized(next http.Handler) http.Handler {
+	if h.opts.Token == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		borne := sha256.Sum256([]byte(token)) // so that the comparison takes as long for every length
+		if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(borne[:], h.token[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			fail(w, errKey)
+			return
+		}
+		r.Header.Del("Authorization")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// complete is one request from its body to the end of its answer.
+func (h *Handler) complete(w http.ResponseWriter, r *http.Request) {
+	weight := max(r.ContentLength, leastHeld)
+	if r.ContentLength < 0 || weight > MaxBodyBytes {
+		weight = MaxBodyBytes // not told, or more than is read
+	}
+	if !h.held.TryAcquire(weight) {
+		fail(w, errOverloaded)
+		return
+	}
+	defer h.held.Release(weight)
+	body, model, wrong := readRequest(w, r)
+	if wrong != nil {
+		fail(w, wrong)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), runTime)
+	defer cancel()
+	l, err := h.acquire(ctx, model, h.isLong(len(body)))
+	if err != nil {
+		fail(w, refusalOf(err))
+		return
+	}
+	defer l.Release()
+	target := h.opts.Target(l.Key)
+	if target == nil {
+		fail(w, errGone)
+		return
+	}
+	h.forward(w, r, l, target, body)
+}
+
+func (h *Handler) isLong(bytes int) bool {
+	return h.opts.LongContextTokens > 0 && estimatedTokens(bytes) > h.opts.LongContextTokens
+}
+
+// estimatedTokens is what the package's comment says of long context.
+func estimatedTokens(bytes int) int { return bytes / 4 }
+
+var errWaited = errors.New("waited too long")
+
+func (h *Handler) acquire(ctx context.Context, model string, long bool) (*lease.Lease, error) {
+	// The lease's context is a child of the one given, and must outlive the wait.
+	leaseCtx, end := context.WithCancelCause(ctx)
+	over := time.AfterFunc(h.opts.QueueTimeout, func() { end(errWaited) })
+	l, err := h.opts.Pool.Acquire(leaseCtx, model, long)
+	if err != nil {
+		over.Stop()
+		end(nil)
+		return nil, err
+	}
+	if !over.Stop() { // it came in the same moment
+		l.Release()
+		return nil, errWaited
+	}
+	return l, nil // end isn't needed any more: ctx ends with the request
+}
+
+func (h *Handler) models(w http.ResponseWriter, _ *http.Request) {
+	type model struct {
+		ID      string `json:"id"`
+		Object  string `json:"object"`
+		Created int    `json:"created"`
+		OwnedBy string `json:"owned_by"`
+	}
+	list := struct {
+		Object string  `json:"object"`
+		Data   []model `json:"data"`
+	}{Object: "list", Data: []model{}}
+	for _, id := range h.opts.Pool.Models() {
+		list.Data = append(list.Data, model{ID: id, Object: "model", OwnedBy: "iop"})
+	}
+	writeJSON(w, http.StatusOK, list)
+}
+
+// NewServer is the server of a Handler, with its time limits. Shutdown lets what runs go on; Close cuts it.
+func NewServer(h *Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // of callers that hang up and the like
+	}
+}
+
+// newTransport is for the site's own machines: a proxy meant for the world outside is no way to them.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		DialContext:            (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+		MaxIdleConnsPerHost:    64, // as many as run at one provider
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+		DisableCompression:     true, // the caller's Accept-Encoding is the provider's to answer
+	}
+}

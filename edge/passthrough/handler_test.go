@@ -1,0 +1,346 @@
+package passthrough
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"iop/edge/lease"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// way through: a caller, the Edge, and an engine over real HTTP.
+type site struct {
+	t       *testing.T
+	pool    *lease.Pool
+	handler *Handler
+	url     string // of the Edge
+	engine  *httptest.Server
+	log     bytes.Buffer
+}
+
+var key = lease.Key{Node: "gpu-1", Provider: "vllm-0"}
+
+func newSite(t *testing.T, o Options, engine http.HandlerFunc, specs ...lease.Provider) *site {
+	t.Helper()
+	s := &site{t: t, pool: lease.New(lease.Options{Queue: 1}), engine: httptest.NewServer(engine)}
+	t.Cleanup(s.engine.Close)
+	if specs == nil {
+		specs = []lease.Provider{{Key: key, Models: []string{"m"}, General: 1}}
+	}
+	s.pool.Set(specs)
+	base, err := url.Parse(s.engine.URL + "/base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Pool, o.Target = s.pool, func(lease.Key) *url.URL { return base }
+	o.Logger = slog.New(slog.NewTextHandler(&s.log, nil))
+	s.handler = New(o)
+	front := httptest.NewServer(s.handler)
+	t.Cleanup(func() { front.Close(); s.handler.Close() })
+	s.url = front.URL
+	return s
+}
+
+func (s *site) post(path, body string, headers ...string) *http.Response {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = resp.Body.Close(); http.DefaultClient.CloseIdleConnections() })
+	return resp
+}
+
+// says reads an error in OpenAI's shape.
+func (s *site) says(resp *http.Response) (status int, code string) {
+	s.t.Helper()
+	var e struct {
+		Error struct{ Message, Type, Code string }
+	}
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if json.Unmarshal(text, &e) != nil || e.Error.Message == "" || e.Error.Type == "" || resp.Header.Get("Content-Type") != "application/json" {
+		s.t.Errorf("%s is no error in OpenAI's shape", text)
+	}
+	return resp.StatusCode, e.Error.Code
+}
+
+// until waits for what another goroutine does.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for range 1000 {
+		if is() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("%s: not in time", what)
+}
+
+func (s *site) idle() {
+	s.t.Helper()
+	until(s.t, "the lease is released", func() bool { return s.pool.Loads()[key] == lease.Load{} })
+}
+
+const ask = `{"model":"m","stream":true}`
+
+func TestARequestIsProxiedUnderALease(t *testing.T) {
+	worked := make(chan lease.Key, 1)
+	var s *site
+	s = newSite(t, Options{Token: "s3cret", Worked: func(k lease.Key) { worked <- k }}, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.URL.String() != "/base/v1/chat/completions" || string(body) != ask || r.ContentLength != int64(len(ask)) || r.Method != http.MethodPost {
+			t.Errorf("the engine gets %s %s with %s", r.Method, r.URL, body)
+		}
+		for _, name := range []string{"Authorization", "Cookie", "X-Forwarded-For", "Upgrade"} {
+			if r.Header.Get(name) != "" {
+				t.Errorf("the engine is told %s: %s", name, r.Header.Get(name))
+			}
+		}
+		if s.pool.Loads()[key].InFlight != 1 {
+			t.Error("it runs without a lease")
+		}
+		w.Header().Set("Server", "uvicorn")
+		w.Header().Set("X-Model", "m")
+		_, _ = io.WriteString(w, "hello")
+	})
+	resp := s.post("/v1/chat/completions?x=1", ask, "Authorization", "Bearer s3cret", "Cookie", "c=1", "Upgrade", "h2c", "Connection", "Upgrade")
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || string(text) != "hello" || resp.Header.Get("X-Model") != "m" || resp.Header.Get("Server") != "" || !strings.HasPrefix(resp.Header.Get("X-IOP-Lease"), "lease-") {
+		t.Errorf("answered %q, %v, %v", text, resp.Header, err)
+	}
+	if k := <-worked; k != key {
+		t.Errorf("%v worked", k)
+	}
+	s.idle()
+}
+
+func TestATokenStreamsWhenItComes(t *testing.T) {
+	next := make(chan struct{})
+	s := newSite(t, Options{}, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i := range 3 {
+			_, _ = fmt.Fprintf(w, "data: %d\n\n", i)
+			_ = http.NewResponseController(w).Flush()
+			<-next
+		}
+	})
+	lines := bufio.NewReader(s.post("/v1/chat/completions", ask).Body)
+	for i := range 3 { // each is read before the engine sends the next
+		line, err := lines.ReadString('\n')
+		if _, blank := lines.ReadString('\n'); err != nil || blank != nil || line != fmt.Sprintf("data: %d\n", i) {
+			t.Fatalf("read %q, %v", line, err)
+		}
+		if s.pool.Loads()[key].InFlight != 1 {
+			t.Error("the lease ended before the answer")
+		}
+		next <- struct{}{}
+	}
+	s.idle()
+}
+
+// stuck is an engine that holds a request until its caller has gone.
+func stuck(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+}
+
+func TestACallerThatHangsUpGivesItsRoomBack(t *testing.T) {
+	s := newSite(t, Options{}, stuck)
+	ctx, hangUp := context.WithCancel(t.Context())
+	go func() {
+		until(t, "it runs", func() bool { return s.pool.Loads()[key].InFlight == 1 })
+		hangUp()
+	}()
+	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/completions", strings.NewReader(ask))
+	if resp, err := http.DefaultClient.Do(req); err == nil {
+		_ = resp.Body.Close()
+		t.Errorf("answered with %d", resp.StatusCode)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	s.idle()
+}
+
+func TestWhoeverEndsTheLeaseIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(*lease.Pool)
+		code string
+	}{
+		"an operator": {func(p *lease.Pool) { p.Cancel(p.Live()[0].ID) }, "cancelled"},
+		"its node":    {func(p *lease.Pool) { p.Set(nil) }, "provider_gone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, Options{}, stuck)
+			go func() {
+				until(t, "it runs", func() bool { return s.pool.Loads()[key].InFlight == 1 })
+				c.end(s.pool)
+			}()
+			if status, code := s.says(s.post("/v1/completions", ask)); status != 503 || code != c.code {
+				t.Errorf("answered %d %s", status, code)
+			}
+			s.idle()
+		})
+	}
+}
+
+func TestNoRoom(t *testing.T) {
+	s := newSite(t, Options{QueueTimeout: 50 * time.Millisecond}, stuck)
+	held, err := s.pool.Acquire(t.Context(), "m", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp := s.post("/v1/completions", ask)
+	if status, code := s.says(resp); status != 503 || code != "queue_timeout" || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("after its time it is told %d %s", status, code)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	gone := make(chan struct{})
+	go func() { _, _ = s.pool.Acquire(ctx, "m", false); close(gone) }()
+	until(t, "another waits", func() bool { return s.pool.Loads()[key].Queued == 1 })
+	resp = s.post("/v1/completions", ask)
+	if status, code := s.says(resp); status != 429 || code != "queue_full" || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("when the queue is full it is told %d %s", status, code)
+	}
+	stop()
+	<-gone
+	s.pool.Drain("gpu-1")
+	resp = s.post("/v1/completions", ask)
+	if status, code := s.says(resp); status != 503 || code != "no_provider" || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("when all are drained it is told %d %s", status, code)
+	}
+	held.Release()
+	s.idle()
+}
+
+func TestRefusals(t *testing.T) {
+	s := newSite(t, Options{Token: "s3cret", LongContextTokens: 100}, func(http.ResponseWriter, *http.Request) { t.Error("the engine is asked") })
+	long := fmt.Sprintf(`{"model":"m","prompt":"%s"}`, strings.Repeat("x", 400))
+	for name, c := range map[string]struct {
+		path, body, token, origin string
+		status                    int
+		code                      string
+	}{
+		"no token":      {"/v1/completions", ask, "", "", 401, "invalid_api_key"},
+		"a wrong token": {"/v1/completions", ask, "s3cre", "", 401, "invalid_api_key"},
+		"another model": {"/v1/completions", `{"model":"x"}`, "s3cret", "", 404, "model_not_found"},
+		"no model":      {"/v1/completions", `{}`, "s3cret", "", 400, "invalid_request"},
+		"no JSON":       {"/v1/completions", `{"model":"m"`, "s3cret", "", 400, "invalid_request"},
+		"another path":  {"/v1/embeddings", ask, "s3cret", "", 404, "unknown_url"},
+		"the wrong way": {"/v1/models", ask, "s3cret", "", 404, "unknown_url"},
+		"long":          {"/v1/completions", long, "s3cret", "", 400, "context_length_exceeded"},
+		"too large":     {"/v1/completions", strings.Repeat("x", MaxBodyBytes+1), "s3cret", "", 413, "request_too_large"},
+		"a web page":    {"/v1/completions", ask, "s3cret", "https://evil.example", 403, "cross_origin"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := *s
+			s.t = t
+			resp := s.post(c.path, c.body, "Authorization", "Bearer "+c.token, "Origin", c.origin)
+			if status, code := s.says(resp); status != c.status || code != c.code {
+				t.Errorf("answered %d %s", status, code)
+			}
+		})
+	}
+	s.idle()
+}
+
+func TestALongRequestTakesLongContextRoom(t *testing.T) {
+	var s *site
+	s = newSite(t, Options{LongContextTokens: 100}, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, "%d %d", s.pool.Loads()[key].InFlight, s.pool.Loads()[key].LongInFlight)
+	}, lease.Provider{Key: key, Models: []string{"m"}, General: 1, LongContext: 1})
+	for chars, want := range map[int]string{100: "1 0", 380: "1 0", 500: "0 1"} {
+		text, err := io.ReadAll(s.post("/v1/completions", fmt.Sprintf(`{"model":"m","p":"%s"}`, strings.Repeat("x", chars))).Body)
+		if err != nil || string(text) != want {
+			t.Errorf("%d characters take %q, want %q", chars, text, want)
+		}
+	}
+}
+
+func TestAProviderThatFailsShowsNoAddress(t *testing.T) {
+	for name, engine := range map[string]http.HandlerFunc{
+		"redirects": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://10.0.0.7/secret", http.StatusTemporaryRedirect)
+		},
+		"hangs up": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"is gone":  nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, Options{Worked: func(lease.Key) { t.Error("it worked") }}, engine)
+			if engine == nil {
+				s.engine.Close()
+			}
+			resp := s.post("/v1/completions", ask)
+			if resp.Header.Get("Location") != "" {
+				t.Errorf("the caller is sent to %s", resp.Header.Get("Location"))
+			}
+			if status, code := s.says(resp); status != 502 || code != "provider_failed" {
+				t.Errorf("answered %d %s", status, code)
+			}
+			s.idle()
+			if address := strings.TrimPrefix(s.engine.URL, "http://"); strings.Contains(s.log.String(), address) || s.log.Len() == 0 {
+				t.Errorf("the log says %s", s.log.String())
+			}
+		})
+	}
+}
+
+func TestModels(t *testing.T) {
+	s := newSite(t, Options{}, nil, lease.Provider{Key: key, Models: []string{"b", "a"}})
+	resp, err := http.Get(s.url + "/v1/models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	defer resp.Body.Close()
+	var list struct {
+		Object string
+		Data   []struct{ ID, Object string }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil || list.Object != "list" || len(list.Data) != 2 || list.Data[0].ID != "a" {
+		t.Errorf("listed %+v, %v", list, err)
+	}
+}
+
+func TestBodiesAreBoundedTogether(t *testing.T) {
+	s := newSite(t, Options{}, stuck)
+	if !s.handler.held.TryAcquire(heldBytes - leastHeld + 1) {
+		t.Fatal("no room")
+	}
+	if status, code := s.says(s.post("/v1/completions", ask)); status != 503 || code != "overloaded" {
+		t.Errorf("answered %d %s", status, code)
+	}
+}
+
+func FuzzModelOf(f *testing.F) {
+	for _, body := range []string{ask, `{"model":1}`, `[]`, `{"model":"a","model":"b"}`, "\xff"} {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if model := modelOf(body); model != "" && !json.Valid(body) {
+			t.Errorf("%q names %q", body, model)
+		}
+	})
+}
