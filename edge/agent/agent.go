@@ -1,0 +1,154 @@
+// Package agent makes a program a Node agent: it speaks for one node at its Edge, over the Node wire.
+//
+//	site, err := edge.NewProbedSite(edge.ProbeOptions{Nodes: []edge.ProbedNode{node}})
+//	...
+//	a, err := agent.New(agent.Options{NodeID: "gpu-1", Address: "127.0.0.1:19082", Site: site})
+//	...
+//	err = a.Run(ctx) // until ctx ends
+//
+// The agent says that its node is ready once it has looked at its providers, whether or not they answer: the node is
+// there, and each provider's state is told beside. Addresses of providers never leave the agent.
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"iop/edge"
+	"iop/wire"
+)
+
+// firstLook is how long the first connection waits for the site to have looked at its providers.
+const firstLook = 3 * time.Second
+
+// Options make an Agent. NodeID, Address and Site are required.
+type Options struct {
+	// NodeID is the node's name in the Edge's configuration.
+	NodeID string
+	// Name, Version and Labels tell people more; at most 256 bytes each, and 64 labels.
+	Name    string
+	Version string
+	Labels  map[string]string
+
+	// Address is the Node wire of the Edge, host:port.
+	Address string
+	// Token gives the token for a hello, "" for none; nil: no token. It is called before each hello, so that a token
+	// can be changed while the agent runs.
+	Token func() (string, error)
+	// ReconnectInitial and ReconnectMax bound the wait between two tries; 0: 1 s and 30 s.
+	ReconnectInitial time.Duration
+	ReconnectMax     time.Duration
+
+	// Site is what the agent tells of: the providers of all its nodes together, no two with one id.
+	Site edge.Site
+
+	// Logger; nil: slog's default.
+	Logger *slog.Logger
+}
+
+// Agent speaks for one node.
+type Agent struct {
+	opts       Options
+	log        *slog.Logger
+	instanceID string
+	retry      *edge.Backoff
+	news       chan struct{} // the site changed; one note is enough
+}
+
+// New makes an Agent that does nothing yet. An error names everything in the options that is wrong.
+func New(o Options) (*Agent, error) {
+	if o.ReconnectInitial == 0 {
+		o.ReconnectInitial = time.Second
+	}
+	if o.ReconnectMax == 0 {
+		o.ReconnectMax = max(30*time.Second, o.ReconnectInitial)
+	}
+	if o.Token == nil {
+		o.Token = func() (string, error) { return "", nil }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	return &Agent{
+		opts: o, log: o.Logger, instanceID: rand.Text(), retry: edge.NewBackoff(o.ReconnectInitial, o.ReconnectMax),
+		news: make(chan struct{}, 1),
+	}, nil
+}
+
+func (o *Options) check() error {
+	var wrong []error
+	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf("agent: "+format, args...)) }
+	if !wire.ValidEdgeID(o.NodeID) {
+		bad("NodeID %q is off the rule: 1 to 128 letters, digits and . _ - : with a letter or digit first", o.NodeID)
+	}
+	if _, _, err := net.SplitHostPort(o.Address); err != nil {
+		bad("Address %q is not host:port", o.Address)
+	}
+	if o.ReconnectInitial < 0 || o.ReconnectMax < o.ReconnectInitial {
+		bad("ReconnectInitial %v and ReconnectMax %v are no bounds", o.ReconnectInitial, o.ReconnectMax)
+	}
+	if o.Site == nil {
+		bad("Site is missing")
+	}
+	return errors.Join(wrong...)
+}
+
+// Run lives the agent until ctx ends, then says goodbye and gives nil, whether or not its Edge can be reached. It is
+// called once.
+func (a *Agent) Run(ctx context.Context) error {
+	var site sync.WaitGroup
+	site.Go(func() { a.opts.Site.Run(ctx, a.note) })
+	select {
+	case <-a.news:
+	case <-time.After(firstLook):
+	case <-ctx.Done():
+	}
+	for ctx.Err() == nil {
+		end := a.connectOnce(ctx)
+		if ctx.Err() == nil {
+			a.pause(ctx, end)
+		}
+	}
+	site.Wait()
+	return nil
+}
+
+// note leaves word that the site changed; a second word adds nothing.
+func (a *Agent) note() {
+	select {
+	case a.news <- struct{}{}:
+	default:
+	}
+}
+
+// connectOnce lives one connection, or the try to get one.
+func (a *Agent) connectOnce(ctx context.Context) ending {
+	c, end := a.connect(ctx)
+	if c == nil {
+		return end
+	}
+	a.log.Info("Connected to the Edge.", "edge_id", clip(c.edgeID), "heartbeat_interval", c.heartbeat.String())
+	began := time.Now()
+	end = a.serve(ctx, c)
+	end.held = time.Since(began)
+	return end
+}
+
+// pause waits before the next try.
+func (a *Agent) pause(ctx context.Context, end ending) {
+	wait := end.wait(a.retry, a.opts.ReconnectMax)
+	a.log.Warn("Not connected. "+end.why, "next_try_in", wait.Round(time.Millisecond).String())
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,202 @@
+package nodes
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"iop/edge"
+	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
+)
+
+// connection is one agent's. It has one goroutine, which reads a message, acts on it, and reads the next: an agent
+// that floods is slowed by TCP. Whoever takes its place may end its link.
+type connection struct {
+	site   *Site
+	conn   net.Conn
+	link   *wire.TCPLink
+	frames *wire.FrameReader
+	log    *slog.Logger
+
+	nodeID string // set by the hello
+	token  Token
+	pong   [96]byte // reused
+}
+
+func (s *Site) newConnection(conn net.Conn) *connection {
+	c := &connection{site: s, conn: conn, frames: wire.NewFrameReader(conn, wire.MaxHelloBytes), log: s.log}
+	c.link = wire.NewTCPLink(conn, &linkOptions, c)
+	return c
+}
+
+// run lives the connection.
+func (c *connection) run() {
+	c.link.ReadBy(time.Now().Add(helloTimeout))
+	if c.hello() {
+		c.frames.SetMax(maxFrameBytes)
+		for c.turn() {
+		}
+		if o := c.site.release(c); !o.Stale {
+			c.log.Info("A node's agent is gone.", "node_id", c.nodeID)
+		}
+	}
+	c.link.Drain()
+}
+
+// next gives the next message, or false when there is none and the connection is over.
+func (c *connection) next() (*iopv1.NodeEnvelope, bool) {
+	payload, err := c.frames.Next()
+	select {
+	case <-c.link.Done(): // nothing that comes after a last word is acted on
+		return nil, false
+	default:
+	}
+	var e *iopv1.NodeEnvelope
+	if err == nil {
+		e, err = wire.DecodeNode(payload)
+	}
+	switch {
+	case errors.Is(err, wire.ErrFrameLength):
+		return nil, c.refuse(0, invalid("a frame's length must be from 1 byte to the limit in force"))
+	case errors.Is(err, wire.ErrUndecodable):
+		return nil, c.refuse(0, invalid("a frame that is not a decodable NodeEnvelope"))
+	}
+	return e, err == nil
+}
+
+// refuse says no and ends the connection; it is false for its callers to return.
+func (c *connection) refuse(replyTo uint64, f *wire.Fault) bool {
+	c.log.Warn("A Node agent was refused.", "node_id", clip(c.nodeID), "why", f.Message)
+	c.link.Send(f.Envelope(replyTo), 0)
+	c.link.Finish()
+	return false
+}
+
+// hello takes the first message and makes the connection the owner of its node.
+func (c *connection) hello() bool {
+	e, ok := c.next()
+	if !ok {
+		return false
+	}
+	h := e.GetNodeHelloRequest()
+	if h == nil {
+		return c.refuse(e.Id, &wire.Fault{Code: wire.FailedPrecondition, Message: "the first message must be a hello"})
+	}
+	c.nodeID = h.NodeId
+	if f := checkHello(h); f != nil {
+		return c.refuse(e.Id, f)
+	}
+	n := c.site.declared[h.NodeId]
+	if f := admit(n, h.Token); f != nil {
+		return c.refuse(e.Id, f)
+	}
+	before, granted := c.site.claim(c, Identity{Name: h.Name, Labels: h.Labels})
+	if !granted { // the Edge stops, and says so
+		return false
+	}
+	if before != nil {
+		c.log.Info("A node's agent took the place of an older connection.", "node_id", c.nodeID)
+		before.goAway(iopv1.GoAwayReason_GO_AWAY_REASON_SUPERSEDED)
+	}
+	c.log.Info("A node's agent is accepted.", "node_id", c.nodeID, "version", clip(h.Version), "instance_id", clip(h.InstanceId))
+	return c.welcome(e.Id)
+}
+
+// welcome answers the hello.
+func (c *connection) welcome(replyTo uint64) bool {
+	c.heard()
+	answer := &iopv1.NodeEnvelope{ReplyTo: replyTo, Body: &iopv1.NodeEnvelope_NodeHelloResponse{NodeHelloResponse: &iopv1.NodeHelloResponse{
+		EdgeId: c.site.opts.EdgeID, EdgeVersion: c.site.opts.Version, ProtocolVersion: wire.ProtocolVersion,
+		HeartbeatInterval: durationpb.New(c.site.opts.HeartbeatInterval), MaxFrameBytes: maxFrameBytes,
+	}}}
+	if frame, err := wire.AppendFrame(nil, answer); err == nil {
+		c.send(frame)
+	} else {
+		c.log.Error("The answer to a hello can't be encoded.", "error", err)
+		c.link.Abort()
+	}
+	// Whatever became of the answer, the loop that follows finds out and releases the place.
+	c.site.step(c.nodeID, func(t *Table) Outcome { return t.Answered(c.nodeID, c.token) })
+	return true
+}
+
+// heard gives the agent 2.5 intervals for its next sign of life.
+func (c *connection) heard() { c.link.ReadBy(time.Now().Add(c.site.opts.HeartbeatInterval * 5 / 2)) }
+
+// turn takes one message; false when the connection is over.
+func (c *connection) turn() bool {
+	e, ok := c.next()
+	if !ok {
+		return false
+	}
+	c.heard()
+	if ping := e.GetPing(); ping != nil {
+		return c.send(wire.AppendPong(c.pong[:0], e.Id, ping.SentAt, time.Now(), 0))
+	}
+	if e.ReplyTo != 0 {
+		return true // an answer, and this side asks nothing
+	}
+	switch body := e.Body.(type) {
+	case *iopv1.NodeEnvelope_NodeReady:
+		return c.told(e.Id, body.NodeReady.Providers, (*Table).Ready)
+	case *iopv1.NodeEnvelope_NodeUpdate:
+		return c.told(e.Id, body.NodeUpdate.Providers, (*Table).Update)
+	case *iopv1.NodeEnvelope_GoAway:
+		c.link.Finish()
+		return false
+	case *iopv1.NodeEnvelope_NodeHelloRequest:
+		return c.refuse(e.Id, &wire.Fault{Code: wire.FailedPrecondition, Message: "a second hello"})
+	case *iopv1.NodeEnvelope_Error, *iopv1.NodeEnvelope_Pong:
+		return true
+	}
+	if e.Id == 0 {
+		return true
+	}
+	unknown := &wire.Fault{Code: wire.Unimplemented, Message: "this Edge doesn't know that message"}
+	return sent(c.link.Send(unknown.Envelope(e.Id), 0))
+}
+
+// told takes a statement about providers.
+func (c *connection) told(id uint64, told []*iopv1.EdgeProviderSnapshot, step func(*Table, string, Token, []edge.Provider) Outcome) bool {
+	if f := checkProviders(told); f != nil {
+		return c.refuse(id, f)
+	}
+	providers := edge.ProvidersFromWire(told)
+	o := c.site.step(c.nodeID, func(t *Table) Outcome { return step(t, c.nodeID, c.token, providers) })
+	if o.OutOfTurn {
+		return c.refuse(id, &wire.Fault{Code: wire.FailedPrecondition, Message: "ready is said once, and updates come after it"})
+	}
+	if o.Event == NodeReady {
+		c.log.Info("A node is ready.", "node_id", c.nodeID, "providers", len(providers))
+	}
+	return true
+}
+
+// goAway says goodbye and ends the connection; anybody may call it.
+func (c *connection) goAway(reason iopv1.GoAwayReason) {
+	c.link.Send(&iopv1.Envelope{Body: &iopv1.Envelope_GoAway{GoAway: &iopv1.GoAway{Reason: reason}}}, 0)
+	c.link.Finish()
+}
+
+func (c *connection) send(frame []byte) bool { return sent(c.link.SendFrame(frame)) }
+
+func sent(r wire.SendResult) bool { return r == wire.Sent || r == wire.Queued }
+
+// FrameBegun implements wire.LinkEvents; nothing here is tagged.
+func (c *connection) FrameBegun(uint64) {}
+
+// WriteStalled implements wire.LinkEvents; the reader sees the end of the connection.
+func (c *connection) WriteStalled() {}
+
+// clip makes what an agent said fit for a log line.
+func clip(s string) string {
+	if len(s) > maxTextBytes {
+		s = s[:maxTextBytes]
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}

@@ -1,0 +1,142 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"iop/edge"
+	"iop/wire"
+)
+
+// Options make a Site.
+type Options struct {
+	// Listener is where agents connect; the Site closes it when it has run.
+	Listener net.Listener
+	// Nodes are those that agents may speak for; all others are refused.
+	Nodes []Node
+	// EdgeID and Version are told to agents.
+	EdgeID  string
+	Version string
+	// HeartbeatInterval is how often an agent gives a sign of life; after 2.5 of them without any its connection
+	// ends. 0: 5 s.
+	HeartbeatInterval time.Duration
+	// Logger; nil: slog's default.
+	Logger *slog.Logger
+}
+
+// Site is an edge.Site whose nodes have agents that connect to it.
+type Site struct {
+	opts     Options
+	log      *slog.Logger
+	declared map[string]*Node
+
+	mu       sync.Mutex
+	table    *Table
+	owners   map[string]*connection // of each node that has one
+	all      map[*connection]bool   // those that are not closed yet
+	nodes    []edge.Node            // replaced, never changed in place
+	changed  func()
+	tell     func(edge.Announcement)
+	stopping bool // the Edge is: what still happens to nodes isn't their doing
+}
+
+// New makes a Site that doesn't serve yet. An error names everything that is wrong at once.
+func New(o Options) (*Site, error) {
+	if o.HeartbeatInterval <= 0 {
+		o.HeartbeatInterval = 5 * time.Second
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	s := &Site{
+		opts: o, log: o.Logger, declared: map[string]*Node{}, owners: map[string]*connection{}, all: map[*connection]bool{},
+		changed: func() {}, tell: func(edge.Announcement) {},
+	}
+	var wrong []error
+	for i := range o.Nodes {
+		n := &o.Nodes[i]
+		if !wire.ValidEdgeID(n.ID) || s.declared[n.ID] != nil {
+			wrong = append(wrong, fmt.Errorf("nodes: node %d: its id %q is off the rule or another's", i, n.ID))
+		}
+		s.declared[n.ID] = n
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
+	}
+	s.table = NewTable(o.Nodes)
+	s.nodes = s.table.Nodes()
+	return s, nil
+}
+
+// Nodes implements edge.Site.
+func (s *Site) Nodes() []edge.Node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nodes
+}
+
+// Announce implements edge.Announcer.
+func (s *Site) Announce(tell func(edge.Announcement)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tell = tell
+}
+
+// Run implements edge.Site. A node without an owner is not connected, which is known at once and told at once.
+func (s *Site) Run(ctx context.Context, changed func()) {
+	s.mu.Lock()
+	s.changed = changed
+	s.table.Restart()
+	s.nodes = s.table.Nodes()
+	s.mu.Unlock()
+	changed()
+	s.serve(ctx)
+}
+
+// step makes a step in the table and tells what comes of it. Events are told under the lock, so that they come in the
+// order of the steps.
+func (s *Site) step(nodeID string, do func(*Table) Outcome) Outcome {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
+		return Outcome{Stale: true}
+	}
+	o := do(s.table)
+	if o.Changed {
+		s.nodes = s.table.Nodes()
+		s.changed()
+	}
+	if o.Event != NoEvent {
+		s.tell(edge.Announcement{NodeID: nodeID, Ready: o.Event == NodeReady})
+	}
+	return o
+}
+
+// claim makes a connection the owner of its node. before is the connection whose place it took, or nil.
+func (s *Site) claim(c *connection, as Identity) (before *connection, granted bool) {
+	s.step(c.nodeID, func(t *Table) Outcome {
+		c.token, granted = t.Claim(c.nodeID, as)
+		if !granted {
+			return Outcome{}
+		}
+		before = s.owners[c.nodeID]
+		s.owners[c.nodeID] = c
+		return Outcome{Changed: true}
+	})
+	return before, granted
+}
+
+// release is a connection's end.
+func (s *Site) release(c *connection) Outcome {
+	return s.step(c.nodeID, func(t *Table) Outcome {
+		if s.owners[c.nodeID] == c {
+			delete(s.owners, c.nodeID)
+		}
+		return t.Close(c.nodeID, c.token)
+	})
+}

@@ -1,0 +1,83 @@
+package nodes
+
+import (
+	"maps"
+	"slices"
+
+	"iop/edge"
+)
+
+// Node is a node that an agent may speak for.
+type Node struct {
+	ID string
+	// Name and Labels go before what the agent says.
+	Name   string
+	Labels map[string]string
+	// TokenSHA256 is the hash of the token that the agent must know; nil: none is asked for.
+	TokenSHA256 *[32]byte
+	// Providers are those that are in the statement from the start, before an agent has told of them; only ID, Type and
+	// Models are used.
+	Providers []edge.Provider
+}
+
+// Identity is what an agent says of its node.
+type Identity struct {
+	Name   string
+	Labels map[string]string
+}
+
+// view is what is known of one node, and stays known without an owner.
+type view struct {
+	declared  Node
+	identity  Identity
+	providers []edge.Provider // as last told
+}
+
+// node is the node as the Edge tells of it.
+func (v *view) node(connected bool) edge.Node {
+	n := edge.Node{ID: v.declared.ID, Name: v.declared.Name, Connected: connected, Announced: true, Labels: v.labels()}
+	if n.Name == "" {
+		n.Name = v.identity.Name
+	}
+	for _, d := range v.declared.Providers {
+		told := slices.IndexFunc(v.providers, func(p edge.Provider) bool { return p.ID == d.ID })
+		if told < 0 {
+			n.Providers = append(n.Providers, offline(d))
+			continue
+		}
+		p := v.providers[told]
+		if len(p.Models) == 0 { // an agent that can't reach its provider doesn't know them
+			p.Models = d.Models
+		}
+		n.Providers = append(n.Providers, shown(p, connected))
+	}
+	for _, p := range v.providers {
+		if !slices.ContainsFunc(v.declared.Providers, func(d edge.Provider) bool { return p.ID == d.ID }) {
+			n.Providers = append(n.Providers, shown(p, connected))
+		}
+	}
+	return n
+}
+
+// labels are the agent's and over them the declared ones.
+func (v *view) labels() map[string]string {
+	if len(v.identity.Labels) == 0 {
+		return v.declared.Labels
+	}
+	all := maps.Clone(v.identity.Labels)
+	maps.Copy(all, v.declared.Labels)
+	return all
+}
+
+// shown is a provider as it was told; one that is offline has no numbers, whatever was told.
+func shown(p edge.Provider, connected bool) edge.Provider {
+	if !connected || p.Health == edge.Offline {
+		return offline(p)
+	}
+	return p
+}
+
+// offline keeps of a provider who it is.
+func offline(p edge.Provider) edge.Provider {
+	return edge.Provider{ID: p.ID, Type: p.Type, Models: p.Models, Status: edge.Unavailable, Health: edge.Offline}
+}
