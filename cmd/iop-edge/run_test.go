@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"iop/cmd/internal/program"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -62,7 +63,7 @@ func TestASecondSignalEndsItAtOnce(t *testing.T) {
 	}
 	_ = r.process.Process.Signal(syscall.SIGTERM) // while it waits for us to close
 	_ = r.process.Wait()
-	if r.process.ProcessState.ExitCode() != exitFailed {
+	if r.process.ProcessState.ExitCode() != program.ExitFailed {
 		t.Errorf("it ended with %v", r.process.ProcessState)
 	}
 }

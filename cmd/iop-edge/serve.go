@@ -8,16 +8,15 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 
+	"iop/cmd/internal/program"
 	"iop/configs"
 	"iop/edge"
 )
 
 // serve runs an Edge until ctx or a signal ends it.
 func serve(ctx context.Context, cfg *configs.Edge, stderr io.Writer) error {
-	log := newLogger(cfg.Log, stderr)
+	log := program.NewLogger(cfg.Log, stderr)
 	for _, warning := range cfg.Warnings() {
 		log.Warn(warning)
 	}
@@ -25,26 +24,14 @@ func serve(ctx context.Context, cfg *configs.Edge, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
-	defer signal.Stop(signals)
-	go endOn(signals, cancel)
+	ctx, stop := program.UntilSignal(ctx)
+	defer stop()
 	log.Info("The Edge starts.", "edge_id", cfg.Edge.ID, "version", version, "nodes", len(cfg.Nodes))
 	if err := e.Run(ctx); err != nil {
 		return err
 	}
 	log.Info("The Edge has stopped.")
 	return nil
-}
-
-// endOn ends the Edge at the first signal, and the process at the second: whoever signals twice doesn't want to wait.
-func endOn(signals <-chan os.Signal, end func()) {
-	<-signals
-	end()
-	<-signals
-	os.Exit(exitFailed)
 }
 
 func newEdge(cfg *configs.Edge, log *slog.Logger) (*edge.Edge, error) {

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"io"
@@ -12,8 +12,8 @@ import (
 	"iop/configs"
 )
 
-// newLogger writes lines for people on a terminal and JSON elsewhere, unless the format is said.
-func newLogger(l configs.Log, out io.Writer) *slog.Logger {
+// NewLogger writes lines for people on a terminal and JSON elsewhere, unless the format is said.
+func NewLogger(l configs.Log, out io.Writer) *slog.Logger {
 	if l.Format == "console" || l.Format == "auto" && isTerminal(out) {
 		out = zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly, NoColor: !isTerminal(out)}
 	}
