@@ -187,8 +187,9 @@ func (e *edge) linkEnded() {
 	e.retry()
 }
 
+// trouble counts what went wrong, unless this run made it: an Edge that was never connected has no such excuse.
 func (e *edge) trouble(kind string) {
-	if _, calm := e.shard.f.Calm(e.number); calm {
+	if _, calm := e.shard.f.Calm(e.number); calm || !e.been && !e.clone {
 		e.shard.f.stats.trouble(kind)
 	}
 }

@@ -35,6 +35,7 @@ type Fleet struct {
 	endDial context.CancelFunc
 
 	dialers, readers, loops sync.WaitGroup
+	closed                  sync.Once
 }
 
 const (
@@ -105,8 +106,13 @@ const lookEvery = 10 * time.Millisecond
 func (f *Fleet) Connected() int { return int(f.stats.connected.Load()) }
 
 // Close says goodbye for every Edge and waits until the peer has closed, or ctx ends; then the rest is cut. When it
-// returns, every connection is closed and every goroutine has ended. It tells how many had to be cut.
+// returns, every connection is closed and every goroutine has ended. It tells how many had to be cut. A second call does nothing.
 func (f *Fleet) Close(ctx context.Context) (cut int) {
+	f.closed.Do(func() { cut = f.close(ctx) })
+	return cut
+}
+
+func (f *Fleet) close(ctx context.Context) (cut int) {
 	f.endDial()
 	f.dialers.Wait()
 	f.eachShard(func(s *shard) { s.goodbye() })
