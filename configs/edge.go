@@ -1,9 +1,7 @@
 package configs
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -18,6 +16,9 @@ type Edge struct {
 	ControlPlane EdgeControlPlane `yaml:"control_plane"`
 	Nodes        []EdgeNode       `yaml:"nodes"`
 	Probe        EdgeProbe        `yaml:"probe"`
+	PassThrough  EdgePassThrough  `yaml:"pass_through"`
+	StateFile    string           `yaml:"state_file"`    // empty: outcomes of commands are kept in memory alone
+	StatusSocket string           `yaml:"status_socket"` // empty: iop-edge status can't ask
 	Log          Log              `yaml:"log"`
 }
 
@@ -26,6 +27,8 @@ type EdgeIdentity struct {
 	ID     string            `yaml:"id" check:"optional,id"` // never empty after the load
 	Name   string            `yaml:"name" check:"optional,text"`
 	Labels map[string]string `yaml:"labels" check:"labels"`
+	// NodeListen is the Node wire, host:port; empty: no Node agents.
+	NodeListen string `yaml:"node_listen" check:"optional,listen"`
 }
 
 // EdgeControlPlane is where the Edge dials and how.
@@ -52,20 +55,24 @@ type EdgeReconnect struct {
 	Max     time.Duration `yaml:"max" check:"range=10ms..1h"`
 }
 
-// EdgeNode is a machine of the Edge. No two have one id.
+// EdgeNode is a machine of the Edge. No two have one id. Its providers are asked by the Edge itself, or an agent on the machine
+// speaks for it.
 type EdgeNode struct {
-	ID        string            `yaml:"id" check:"required,id"`
-	Name      string            `yaml:"name" check:"optional,text"`
-	Labels    map[string]string `yaml:"labels" check:"labels"`
-	Providers []EdgeProvider    `yaml:"providers"`
+	ID          string            `yaml:"id" check:"required,id"`
+	Name        string            `yaml:"name" check:"optional,text"`
+	Labels      map[string]string `yaml:"labels" check:"labels"`
+	Agent       bool              `yaml:"agent"`
+	TokenSHA256 string            `yaml:"token_sha256" check:"optional,sha256" secret:"true"` // of the agent's token; empty: none is asked for
+	Providers   []EdgeProvider    `yaml:"providers"`
 }
 
-// EdgeProvider is a serving backend of a node. No two of a node have one id.
+// EdgeProvider is a serving backend of a node. No two of a node have one id. One of a node with an agent has no BaseURL and
+// no capacities: the agent has them.
 type EdgeProvider struct {
 	ID                  string   `yaml:"id" check:"required,id"`
 	Type                string   `yaml:"type" check:"required,oneof=vllm|sglang|llamacpp|tgi|ollama|openai"`
-	BaseURL             string   `yaml:"base_url" check:"required,http-url"`
-	Models              []string `yaml:"models" check:"text"` // empty: the provider is asked
+	BaseURL             string   `yaml:"base_url" check:"optional,http-url" secret:"true"` // it never leaves the Edge
+	Models              []string `yaml:"models" check:"text"`                              // empty: the provider is asked
 	Capacity            int      `yaml:"capacity" check:"range=0..1000000"`
 	LongContextCapacity int      `yaml:"long_context_capacity" check:"range=0..1000000"`
 }
@@ -74,6 +81,15 @@ type EdgeProvider struct {
 type EdgeProbe struct {
 	Interval time.Duration `yaml:"interval" check:"range=10ms..1h"`
 	Timeout  time.Duration `yaml:"timeout" check:"range=10ms..1h"`
+}
+
+// EdgePassThrough is OpenAI's API on the Edge.
+type EdgePassThrough struct {
+	Listen            string        `yaml:"listen" check:"optional,listen"` // empty: off; on loopback, unless there is a Token
+	Token             string        `yaml:"token" secret:"true"`            // that callers must bear; empty: none
+	LongContextTokens int           `yaml:"long_context_tokens" check:"range=0..1000000000"`
+	Queue             int           `yaml:"queue" check:"range=0..100000"`
+	QueueTimeout      time.Duration `yaml:"queue_timeout" check:"range=10ms..1h"`
 }
 
 // EdgeOverrides are the keys that variables can give.
@@ -89,8 +105,9 @@ func edgeDefaults() *Edge {
 			Address:   "127.0.0.1:19081",
 			Reconnect: EdgeReconnect{Initial: time.Second, Max: 30 * time.Second},
 		},
-		Probe: EdgeProbe{Interval: 5 * time.Second, Timeout: 2 * time.Second},
-		Log:   Log{Level: "info", Format: "auto"},
+		Probe:       EdgeProbe{Interval: 5 * time.Second, Timeout: 2 * time.Second},
+		PassThrough: EdgePassThrough{Queue: 64, QueueTimeout: 30 * time.Second},
+		Log:         Log{Level: "info", Format: "auto"},
 	}
 }
 
@@ -116,44 +133,28 @@ func (e *Edge) check(r *report) {
 		r.on("control_plane.reconnect.initial", "%s is more than control_plane.reconnect.max; expected at most %s",
 			formatDuration(c.Initial), formatDuration(c.Max))
 	}
-	e.checkIDs(r)
+	if p := e.PassThrough; p.Listen != "" && p.Token == "" && !onLoopback(p.Listen) {
+		r.on("pass_through.listen", "%s is not on loopback, and pass_through.token is empty; expected a token, or an address such as 127.0.0.1:8080", quote(p.Listen))
+	}
+	if len(e.StatusSocket) > maxSocketPath {
+		r.on("status_socket", "is %d bytes long; expected at most %d", len(e.StatusSocket), maxSocketPath)
+	}
+	checkIDs(r, e.Nodes)
+	checkAgents(r, e.Nodes, e.Edge.NodeListen)
 }
 
-// checkToken lets the variable win over a file's token_file, as over its token.
+// maxSocketPath is what every Unix takes.
+const maxSocketPath = 100
+
 func (e *Edge) checkToken(r *report) {
 	c := &e.ControlPlane
-	if c.Token != "" && r.places["control_plane.token"].source == "IOP_EDGE_TOKEN" {
-		c.TokenFile = ""
-	}
-	if c.TokenFile == "" {
-		return
-	}
-	if c.Token != "" {
-		r.on("control_plane.token_file", "is set beside control_plane.token; expected one of them")
-	}
-	if _, err := e.ReadToken(); err != nil {
-		r.on("control_plane.token_file", "%s %v; expected a file with one line, the token", c.TokenFile, err)
-	}
+	checkTokenFile(r, "control_plane", "IOP_EDGE_TOKEN", c.Token, &c.TokenFile)
 }
 
 // ReadToken gives the token for the hello, "" for none. A token_file is read at each call, so that
 // its token can be changed while the Edge runs. The error is a half sentence about the file.
 func (e *Edge) ReadToken() (string, error) {
-	if e.ControlPlane.TokenFile == "" {
-		return e.ControlPlane.Token, nil
-	}
-	data, err := readRegular(e.ControlPlane.TokenFile)
-	if err != nil {
-		return "", err
-	}
-	token := strings.TrimSpace(string(data))
-	if token == "" {
-		return "", errors.New("is empty")
-	}
-	if wrong := plainText(token, maxText); wrong != "" {
-		return "", errors.New("has a token that " + wrong)
-	}
-	return token, nil
+	return readToken(e.ControlPlane.Token, e.ControlPlane.TokenFile)
 }
 
 // checkTLS refuses files beside enabled: false, which would be plain text in disguise.
@@ -170,9 +171,9 @@ func (e *Edge) checkTLS(r *report) {
 	checkKeyPair(r, "control_plane.tls.cert_file", t.CertFile, "control_plane.tls.key_file", t.KeyFile)
 }
 
-func (e *Edge) checkIDs(r *report) {
+func checkIDs(r *report, all []EdgeNode) {
 	nodes := map[string]string{}
-	for i, n := range e.Nodes {
+	for i, n := range all {
 		node := fmt.Sprintf("nodes[%d]", i)
 		r.once(nodes, n.ID, node+".id")
 		providers := map[string]string{}
@@ -184,9 +185,13 @@ func (e *Edge) checkIDs(r *report) {
 
 // Warnings are the facts about a configuration that somebody should know of, a sentence each.
 func (e *Edge) Warnings() []string {
+	var warnings []string
 	c := e.ControlPlane
 	if (c.Token != "" || c.TokenFile != "") && !c.TLS.Enabled && !onLoopback(c.Address) {
-		return []string{"tokens without TLS: the Edge's token crosses the network in the clear"}
+		warnings = append(warnings, "tokens without TLS: the Edge's token crosses the network in the clear")
 	}
-	return nil
+	if e.Edge.NodeListen != "" && !onLoopback(e.Edge.NodeListen) {
+		warnings = append(warnings, "tokens without TLS: those of Node agents cross the network in the clear")
+	}
+	return warnings
 }

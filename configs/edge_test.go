@@ -65,8 +65,9 @@ log: {level: debug, format: json}
 				{ID: "p", Type: "tgi", BaseURL: "https://h/x", Models: []string{"m"}, Capacity: 1, LongContextCapacity: 2}}},
 			{ID: "b", Providers: []EdgeProvider{{ID: "p", Type: "ollama", BaseURL: "http://h"}}},
 		},
-		Probe: EdgeProbe{time.Second, time.Second},
-		Log:   Log{"debug", "json"},
+		Probe:       EdgeProbe{time.Second, time.Second},
+		PassThrough: EdgePassThrough{Queue: 64, QueueTimeout: 30 * time.Second},
+		Log:         Log{"debug", "json"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
@@ -110,6 +111,10 @@ func TestEdgeProblems(t *testing.T) {
 			"e.yaml:3: edge.labels.ok: is a repeated key, first given on line 3; expected once"}},
 		"a long label": {"edge:\n  id: a\n  labels: {zone: " + strings.Repeat("x", 257) + "}\n", []string{
 			"e.yaml:3: edge.labels: has a label off the limits; expected keys and values of one line and at most 256 bytes, no key empty"}},
+		"a pass-through for everybody": {"edge: {id: a}\npass_through: {listen: ':8080'}\n", []string{
+			`e.yaml:2: pass_through.listen: ":8080" is not on loopback, and pass_through.token is empty; expected a token, or an address such as 127.0.0.1:8080`}},
+		"a long socket": {"edge: {id: a}\nstatus_socket: " + strings.Repeat("x", 101) + "\n", []string{
+			"e.yaml:2: status_socket: is 101 bytes long; expected at most 100"}},
 		"ids twice": {`
 edge: {id: a}
 nodes:
@@ -130,7 +135,7 @@ nodes:
       - {}
 `, []string{
 			`e.yaml:6: nodes[0].providers[0].type: "triton" is unknown; expected one of vllm, sglang, llamacpp, tgi, ollama, openai`,
-			`e.yaml:6: nodes[0].providers[0].base_url: "h:80" is not a base URL; expected http:// or https:// with a host, without user, query and fragment`,
+			`e.yaml:6: nodes[0].providers[0].base_url: the value is not a base URL; expected http:// or https:// with a host, without user, query and fragment`,
 			`e.yaml:6: nodes[0].providers[0].capacity: "-1" is negative; expected 0 to 1000000`,
 			`e.yaml:6: nodes[0].providers[0].models[0]: "" is empty; expected text`,
 			"e.yaml:7: nodes[0].providers[1].id: is missing; it must be given",

@@ -21,24 +21,31 @@ const maxFile = 1 << 20
 // decodeFile puts the text of a file into the struct that v is, on top of what is there.
 func (r *report) decodeFile(file string, data []byte, v reflect.Value) {
 	d := &decoder{report: r, file: file}
+	if root := d.parse(data); root != nil {
+		d.value(root, v, "", field{})
+	}
+}
+
+// parse gives the one document of a text, or nil: it is nothing but comments, or the report tells what is wrong.
+func (d *decoder) parse(data []byte) *yaml.Node {
 	if line, wrong := unreadable(data); wrong != "" {
-		d.at(place{file, line}, "", "%s", wrong)
-		return
+		d.at(place{d.file, line}, "", "%s", wrong)
+		return nil
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, second yaml.Node
 	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
-		return // nothing but comments
+		return nil
 	} else if err != nil {
 		d.syntax(err)
-		return
+		return nil
 	}
-	d.value(document.Content[0], v, "", field{})
 	if err := decoder.Decode(&second); err == nil {
 		d.wrong(&second, "", "begins a second document; expected one document in the file")
 	} else if !errors.Is(err, io.EOF) {
 		d.syntax(err)
 	}
+	return document.Content[0]
 }
 
 var syntaxError = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?(.*)`)
