@@ -67,7 +67,7 @@ func dialMute(t *testing.T, s *System) *fakeEdge {
 }
 
 func newFakeEdge(t *testing.T, conn net.Conn) *fakeEdge {
-	return &fakeEdge{t: t, conn: conn, in: make(chan *iopv1.Envelope, 4096), pongs: make(chan *iopv1.Pong, 64), until: make(chan struct{})}
+	return &fakeEdge{t: t, conn: conn, in: make(chan *iopv1.Envelope, 1024), pongs: make(chan *iopv1.Pong, 64), until: make(chan struct{})}
 }
 
 func (f *fakeEdge) pump() {
