@@ -14,33 +14,41 @@ import (
 // models don't add up to the fleet.
 type modelTotals struct {
 	lastEdge             string // the edges are visited one after the other
+	lastProvider         int    // by its number; the providers are, too
 	edges                int
 	providers, available int
 	general, longContext actors.Capacity
 }
 
 // modelTable adds up snapshots by model.
-type modelTable map[string]*modelTotals
+type modelTable struct {
+	models    map[string]*modelTotals
+	providers int // visited so far
+}
 
-func (m modelTable) add(snapshot *actors.Snapshot) {
+func (m *modelTable) add(snapshot *actors.Snapshot) {
 	for _, n := range snapshot.Nodes() {
 		for _, p := range n.Providers {
-			for i, model := range p.Models {
-				if !slices.Contains(p.Models[:i], model) { // named twice is served once
-					m.addProvider(model, snapshot.EdgeID, p, n.Connected)
-				}
+			m.providers++
+			for _, model := range p.Models {
+				m.addProvider(model, snapshot.EdgeID, p, n.Connected)
 			}
 		}
 	}
 }
 
-// addProvider counts a provider; its numbers only where its node is connected, as in the fleet's totals.
-func (m modelTable) addProvider(model, edgeID string, p *iopv1.EdgeProviderSnapshot, nodeConnected bool) {
-	t := m[model]
+// addProvider counts a provider once under a model, also where it names it twice; its numbers only where its node is
+// connected, as in the fleet's totals.
+func (m *modelTable) addProvider(model, edgeID string, p *iopv1.EdgeProviderSnapshot, nodeConnected bool) {
+	t := m.models[model]
 	if t == nil {
 		t = &modelTotals{}
-		m[model] = t
+		m.models[model] = t
 	}
+	if t.lastProvider == m.providers {
+		return
+	}
+	t.lastProvider = m.providers
 	if t.lastEdge != edgeID {
 		t.lastEdge = edgeID
 		t.edges++
@@ -63,7 +71,7 @@ func (s *Server) fleetModels(c *call) *problem {
 	if p != nil {
 		return p
 	}
-	table := modelTable{}
+	table := modelTable{models: map[string]*modelTotals{}}
 	n.each(func(v *actors.View, acceptable *actors.Snapshot) {
 		if v.Connected && acceptable != nil {
 			table.add(acceptable)
@@ -73,15 +81,15 @@ func (s *Server) fleetModels(c *call) *problem {
 	return nil
 }
 
-func (m modelTable) append(b []byte, at time.Time) []byte {
+func (m *modelTable) append(b []byte, at time.Time) []byte {
 	b = append(b, `{"at":`...)
 	b = appendTime(b, at)
 	b = append(b, `,"models":[`...)
-	for i, model := range slices.Sorted(maps.Keys(m)) {
+	for i, model := range slices.Sorted(maps.Keys(m.models)) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		t := m[model]
+		t := m.models[model]
 		b = append(b, `{"model":`...)
 		b = appendString(b, model)
 		b = append(b, `,"edges":`...)
