@@ -16,8 +16,8 @@ const ClientPath = "/client"
 
 const (
 	// maxHandshakes bounds the connections that have not been upgraded yet. Further ones wait to be accepted, in the
-	// kernel's queue, until one of these is through or its time is up.
-	maxHandshakes = 512
+	// kernel's queue, until one of these is through or its time is up. One costs up to 20 KB, so all of them 80 MB.
+	maxHandshakes = 4096
 	// maxRequestBytes bounds an upgrade request's head.
 	maxRequestBytes = 16 << 10
 	// retryAfter is the hint, in seconds, for a Client that found the server full.
