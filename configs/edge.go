@@ -193,5 +193,8 @@ func (e *Edge) Warnings() []string {
 	if e.Edge.NodeListen != "" && !onLoopback(e.Edge.NodeListen) {
 		warnings = append(warnings, "tokens without TLS: those of Node agents cross the network in the clear")
 	}
+	if p := e.PassThrough; p.Listen != "" && !onLoopback(p.Listen) {
+		warnings = append(warnings, "pass_through without TLS: requests and their token cross the network in the clear, unless there is a proxy before it")
+	}
 	return warnings
 }

@@ -11,7 +11,7 @@ import (
 // FuzzLoad: no file makes the decoder fall, and what it takes is printed so that it loads again as
 // the same value.
 func FuzzLoad(f *testing.F) {
-	for _, file := range []string{"control-plane.yaml", "edge.yaml"} {
+	for _, file := range []string{"control-plane.yaml", "edge.yaml", "node.yaml"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			f.Fatal(err)
@@ -30,6 +30,7 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fuzzDocument(t, data, func() any { return controlPlaneDefaults(true) })
 		fuzzDocument(t, data, func() any { return edgeDefaults() })
+		fuzzDocument(t, data, func() any { return nodeDefaults() })
 	})
 }
 

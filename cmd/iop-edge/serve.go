@@ -35,11 +35,19 @@ func serve(ctx context.Context, cfg *configs.Edge, stderr io.Writer) error {
 }
 
 func newEdge(cfg *configs.Edge, log *slog.Logger) (*edge.Edge, error) {
-	site, err := edge.NewProbedSite(edge.ProbeOptions{
+	probed, err := edge.NewProbedSite(edge.ProbeOptions{
 		Nodes: probedNodes(cfg.Nodes), Interval: cfg.Probe.Interval, Timeout: cfg.Probe.Timeout, Logger: log,
 	})
 	if err != nil {
 		return nil, err
+	}
+	var site edge.Site = probed
+	agents, err := agentSite(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	if agents != nil {
+		site = edge.JoinSites(probed, agents)
 	}
 	o := edge.Options{
 		ID: cfg.Edge.ID, Name: cfg.Edge.Name, Version: version, Labels: cfg.Edge.Labels,
@@ -53,9 +61,13 @@ func newEdge(cfg *configs.Edge, log *slog.Logger) (*edge.Edge, error) {
 	return edge.New(o)
 }
 
+// probedNodes are those that the Edge asks by itself.
 func probedNodes(nodes []configs.EdgeNode) []edge.ProbedNode {
 	probed := make([]edge.ProbedNode, 0, len(nodes))
 	for _, n := range nodes {
+		if n.Agent {
+			continue
+		}
 		p := edge.ProbedNode{ID: n.ID, Name: n.Name, Labels: n.Labels}
 		for _, b := range n.Providers {
 			p.Providers = append(p.Providers, edge.ProbedProvider{
