@@ -24,41 +24,60 @@ func (e *Edge) WithSettings(s EdgeSettings) *Edge {
 	return &other
 }
 
-// Parse reads a settings document, YAML or JSON, as strictly as a file. Nodes are those that it names; what it says
-// nothing of in probe stays. A base_url of *** stands for the one that the provider of the same ids has in s, since that is
-// how Show gives it. The error is Problems, and shows no base_url.
-func (s EdgeSettings) Parse(document string) (EdgeSettings, error) {
-	next := EdgeSettings{Probe: s.Probe}
+// ParseSettings reads a settings document, YAML or JSON, as strictly as a file. Nodes are those that it names; what it
+// says nothing of in probe stays. A secret that is *** stands for the one that there is, since that is how Show gives it.
+// The error is Problems, and shows no secret.
+//
+// Nodes with agents must be as they are: their agents are connected under what was declared at the start.
+func (e *Edge) ParseSettings(document string) (EdgeSettings, error) {
+	next := EdgeSettings{Probe: e.Probe}
 	d := &decoder{report: newReport(), file: "settings"}
 	root := d.parse([]byte(document))
 	switch {
 	case root != nil:
-		s.unmask(root)
+		unmask(root, e.Nodes)
 		d.value(root, reflect.ValueOf(&next).Elem(), "", field{})
 	case len(d.problems) == 0:
 		d.at(place{source: d.file}, "", "are empty; expected nodes, and probe")
 	}
 	checkIDs(d.report, next.Nodes)
+	checkAgents(d.report, next.Nodes, e.Edge.NodeListen)
+	if len(d.problems) == 0 && !reflect.DeepEqual(withAgents(e.Nodes), withAgents(next.Nodes)) {
+		d.at(place{source: d.file}, "nodes", "change nodes with an agent; expected those as they are, since a change of them needs a restart")
+	}
 	if err := d.err(); err != nil {
 		return EdgeSettings{}, err
 	}
 	return next, nil
 }
 
-// unmask puts known addresses in the place of *** in a document.
-func (s EdgeSettings) unmask(root *yaml.Node) {
-	known := map[[2]string]string{}
-	for _, n := range s.Nodes {
+func withAgents(nodes []EdgeNode) (agents []EdgeNode) {
+	for _, n := range nodes {
+		if n.Agent {
+			agents = append(agents, n)
+		}
+	}
+	return agents
+}
+
+// unmask puts the secrets that nodes have in the place of *** in a document.
+func unmask(root *yaml.Node, nodes []EdgeNode) {
+	urls, tokens := map[[2]string]string{}, map[string]string{}
+	for _, n := range nodes {
+		tokens[n.ID] = n.TokenSHA256
 		for _, p := range n.Providers {
-			known[[2]string{n.ID, p.ID}] = p.BaseURL
+			urls[[2]string{n.ID, p.ID}] = p.BaseURL
+		}
+	}
+	put := func(at *yaml.Node, secret string) {
+		if at != nil && at.Value == masked && secret != "" {
+			at.Value = secret
 		}
 	}
 	for _, n := range items(valueOf(root, "nodes")) {
+		put(valueOf(n, "token_sha256"), tokens[textOf(n, "id")])
 		for _, p := range items(valueOf(n, "providers")) {
-			id, url := [2]string{textOf(n, "id"), textOf(p, "id")}, valueOf(p, "base_url")
-			if url != nil && url.Value == masked && known[id] != "" {
-				url.Value = known[id]
-			}
+			put(valueOf(p, "base_url"), urls[[2]string{textOf(n, "id"), textOf(p, "id")}])
 		}
 	}
 }

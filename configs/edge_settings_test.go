@@ -19,13 +19,20 @@ func settingsBefore() EdgeSettings {
 	}
 }
 
+// runs is an Edge with settings in force.
+func runs(s EdgeSettings) *Edge {
+	e := edgeDefaults().WithSettings(s)
+	e.Edge.NodeListen = "127.0.0.1:1"
+	return e
+}
+
 func TestSettingsAreReplacedAsAWhole(t *testing.T) {
 	for name, document := range map[string]string{
 		"YAML": "nodes:\n  - {id: a, labels: {k: v}, providers: [{id: p, type: vllm, base_url: '***', capacity: 16}, {id: r, type: tgi, base_url: 'http://h'}]}\n  - {id: c}\nprobe: {timeout: 1s}\n",
 		"JSON": `{"nodes":[{"id":"a","labels":{"k":"v"},"providers":[{"id":"p","type":"vllm","base_url":"***","capacity":16},{"id":"r","type":"tgi","base_url":"http://h"}]},{"id":"c"}],"probe":{"timeout":"1s"}}`,
 	} {
 		before := settingsBefore()
-		got, err := before.Parse(document)
+		got, err := runs(before).ParseSettings(document)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -60,9 +67,10 @@ func TestBadSettings(t *testing.T) {
 		"an id twice":     {"nodes: [{id: a}, {id: a}]", "nodes[1].id: is the same as nodes[0].id"},
 		"a bad URL":       {"nodes: [{id: a, providers: [{id: p, type: vllm, base_url: '10.0.0.7'}]}]", "base_url: the value is not a base URL"},
 		"a URL not known": {"nodes: [{id: z, providers: [{id: p, type: vllm, base_url: '***'}]}]", "base_url: the value is not a base URL"},
+		"another agent":   {"nodes: [{id: a}, {id: z, agent: true}]", "settings: nodes: change nodes with an agent"},
 		"two documents":   {"nodes: []\n---\nnodes: []", "begins a second document"},
 	} {
-		_, err := settingsBefore().Parse(c.document)
+		_, err := runs(settingsBefore()).ParseSettings(c.document)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "10.0.0.7") {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
@@ -88,7 +96,7 @@ func TestWhatIsShownHasNoSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := settingsBefore().Parse(string(document))
+	again, err := runs(settingsBefore()).ParseSettings(string(document))
 	if diff := cmp.Diff(settingsBefore(), again); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
@@ -99,7 +107,7 @@ func FuzzSettings(f *testing.F) {
 	f.Add("nodes: {id: &a [*a]}\nprobe: ~")
 	f.Fuzz(func(t *testing.T, document string) {
 		before := settingsBefore()
-		next, err := before.Parse(document)
+		next, err := runs(before).ParseSettings(document)
 		if err == nil {
 			_ = before.ChangesTo(next)
 		}

@@ -66,6 +66,13 @@ func (s *Site) Run(ctx context.Context, changed func()) {
 	all.Wait()
 }
 
+// Announce implements edge.Announcer for a site that is one.
+func (s *Site) Announce(tell func(edge.Announcement)) {
+	if a, ok := s.inner.(edge.Announcer); ok {
+		a.Announce(tell)
+	}
+}
+
 func (s *Site) note() {
 	select {
 	case s.moved <- struct{}{}:
