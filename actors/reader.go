@@ -30,35 +30,52 @@ type reader struct {
 const claimTime = ownerProbeTime + answerTime
 
 // run reads until the connection ends. After the hello it goes on when ready is closed.
+//
+// What is on the stack while it waits for a frame decides whether Go shrinks the stack to 4 KiB or leaves it at 8, for each
+// idle Edge; so the loop is here, and all that a frame needs is in take.
 func (r *reader) run(ready <-chan struct{}) {
 	frames := wire.NewFrameReader(r.conn, wire.MaxHelloBytes)
-	if r.readHello(frames) {
-		select {
-		case <-ready:
-			r.link.ReadBy(time.Time{})
-			frames.SetMax(r.sys.opts.MaxFrameBytes)
-			for r.readFrame(frames) {
+	if r.hello(frames) && r.admitted(frames, ready) {
+		for {
+			frame, err := frames.Next()
+			if !r.take(frame, err) {
+				break
 			}
-		case <-r.link.Done():
-		case <-time.After(claimTime):
 		}
 	}
 	r.link.Drain()
 	r.send(&linkEnded{})
 }
 
-// readHello reads the first frame, under the deadline that also bounds a TLS handshake.
-func (r *reader) readHello(frames *wire.FrameReader) bool {
+// hello reads the first frame, under the deadline that also bounds a TLS handshake.
+func (r *reader) hello(frames *wire.FrameReader) bool {
 	r.link.ReadBy(time.Now().Add(r.sys.opts.HelloTimeout))
-	m, _, ok := r.next(frames)
+	frame, err := frames.Next()
+	m, ok := r.decode(frame, err)
 	if ok {
 		r.send(&helloRead{envelope: m, certNames: wire.PeerDNSNames(r.conn)})
 	}
 	return ok
 }
 
-func (r *reader) readFrame(frames *wire.FrameReader) bool {
-	m, frame, ok := r.next(frames)
+// admitted waits until the hello was accepted; false when it wasn't.
+func (r *reader) admitted(frames *wire.FrameReader, ready <-chan struct{}) bool {
+	timer := time.NewTimer(claimTime)
+	defer timer.Stop()
+	select {
+	case <-ready:
+		r.link.ReadBy(time.Time{})
+		frames.SetMax(r.sys.opts.MaxFrameBytes)
+		return true
+	case <-r.link.Done():
+	case <-timer.C:
+	}
+	return false
+}
+
+// take handles what came of one read; false when it was the last.
+func (r *reader) take(frame []byte, err error) bool {
+	m, ok := r.decode(frame, err)
 	if !ok {
 		return false
 	}
@@ -79,20 +96,18 @@ func (r *reader) readFrame(frames *wire.FrameReader) bool {
 	}
 }
 
-// next gives the next envelope and its frame; false when there is none, and then the actor knows why if it was the
-// peer's fault.
-func (r *reader) next(frames *wire.FrameReader) (*iopv1.Envelope, []byte, bool) {
-	frame, err := frames.Next()
+// decode gives the envelope of a frame; false when there is none, and then the actor knows why if it was the peer's fault.
+func (r *reader) decode(frame []byte, err error) (*iopv1.Envelope, bool) {
 	select {
 	case <-r.link.Done(): // nothing that comes after a last word is acted on
-		return nil, nil, false
+		return nil, false
 	default:
 	}
 	if err == nil {
 		r.pulse.lastSeen.Store(r.sys.clock.mono())
 		var m *iopv1.Envelope
 		if m, err = wire.Decode(frame); err == nil {
-			return m, frame, true
+			return m, true
 		}
 	}
 	switch {
@@ -103,7 +118,7 @@ func (r *reader) next(frames *wire.FrameReader) (*iopv1.Envelope, []byte, bool) 
 		r.send(&linkFault{invalid("a frame that is not a decodable Envelope")})
 		<-r.link.Done()
 	}
-	return nil, nil, false
+	return nil, false
 }
 
 // pong answers a heartbeat, with a new interval when the fleet's has changed.

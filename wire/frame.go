@@ -80,13 +80,19 @@ func (r *FrameReader) fill(n int) error {
 		r.end = copy(r.small[:], r.small[r.start:r.end])
 		r.start = 0
 	}
-	m, err := io.ReadAtLeast(r.src, r.small[r.end:], n-r.end)
-	had := r.end
-	r.end += m
-	if errors.Is(err, io.EOF) && had > 0 {
-		return io.ErrUnexpectedEOF
+	for r.end < n { // not io.ReadAtLeast: an idle connection waits here, and its stack is counted in bytes
+		m, err := r.src.Read(r.small[r.end:])
+		r.end += m
+		switch {
+		case r.end >= n:
+			return nil
+		case errors.Is(err, io.EOF) && r.end > 0:
+			return io.ErrUnexpectedEOF
+		case err != nil:
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // nextLarge borrows a buffer once its own is full, and grows it as the bytes come: a length alone claims no memory.
