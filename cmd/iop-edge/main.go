@@ -53,6 +53,6 @@ wins. The file is that of --config, else ` + configs.EdgeFile + ` if it exists.`
 			return "", nil, err
 		}
 		return cfg.File, cfg.Warnings(), nil
-	}), program.VersionCommand(version))
+	}), statusCommand(load), program.VersionCommand(version))
 	return root
 }

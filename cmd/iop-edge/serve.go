@@ -7,11 +7,13 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 
 	"iop/cmd/internal/program"
 	"iop/configs"
 	"iop/edge"
+	"iop/edge/manage"
 )
 
 // serve runs an Edge until ctx or a signal ends it.
@@ -20,21 +22,21 @@ func serve(ctx context.Context, cfg *configs.Edge, stderr io.Writer) error {
 	for _, warning := range cfg.Warnings() {
 		log.Warn(warning)
 	}
-	e, err := newEdge(cfg, log)
+	h, err := newHouse(cfg, log)
 	if err != nil {
 		return err
 	}
 	ctx, stop := program.UntilSignal(ctx)
 	defer stop()
 	log.Info("The Edge starts.", "edge_id", cfg.Edge.ID, "version", version, "nodes", len(cfg.Nodes))
-	if err := e.Run(ctx); err != nil {
+	if err := h.run(ctx); err != nil {
 		return err
 	}
 	log.Info("The Edge has stopped.")
 	return nil
 }
 
-func newEdge(cfg *configs.Edge, log *slog.Logger) (*edge.Edge, error) {
+func newHouse(cfg *configs.Edge, log *slog.Logger) (*house, error) {
 	probed, err := edge.NewProbedSite(edge.ProbeOptions{
 		Nodes: probedNodes(cfg.Nodes), Interval: cfg.Probe.Interval, Timeout: cfg.Probe.Timeout, Logger: log,
 	})
@@ -49,16 +51,30 @@ func newEdge(cfg *configs.Edge, log *slog.Logger) (*edge.Edge, error) {
 	if agents != nil {
 		site = edge.JoinSites(probed, agents)
 	}
+	h := &house{site: manageSite(cfg, site, probed), log: log}
+	if h.edge, err = edge.New(edgeOptions(cfg, h.site, probed, log)); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(h.openPassThrough(cfg, probed), h.openStatus(cfg)); err != nil {
+		h.close()
+		return nil, err
+	}
+	return h, nil
+}
+
+func edgeOptions(cfg *configs.Edge, site *manage.Site, probed *edge.ProbedSite, log *slog.Logger) edge.Options {
+	operations := site.Operations()
+	maps.Copy(operations, (&liveSettings{probed: probed, log: log, cfg: cfg}).operations())
 	o := edge.Options{
 		ID: cfg.Edge.ID, Name: cfg.Edge.Name, Version: version, Labels: cfg.Edge.Labels,
 		Address: cfg.ControlPlane.Address, Token: cfg.ReadToken,
 		ReconnectInitial: cfg.ControlPlane.Reconnect.Initial, ReconnectMax: cfg.ControlPlane.Reconnect.Max,
-		Site: site, Logger: log,
+		Site: site, Operations: operations, StateFile: cfg.StateFile, Logger: log,
 	}
 	if cfg.ControlPlane.TLS.Enabled {
 		o.TLS = func() (*tls.Config, error) { return tlsConfig(cfg.ControlPlane.TLS) }
 	}
-	return edge.New(o)
+	return o
 }
 
 // probedNodes are those that the Edge asks by itself.
