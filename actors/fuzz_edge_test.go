@@ -21,7 +21,7 @@ import (
 
 // FuzzHello judges whatever is a hello. One that is let in holds every limit.
 func FuzzHello(f *testing.F) {
-	for _, h := range []*iopv1.EdgeHelloRequest{{}, hello("e1"), fullHello(), {EdgeId: "e1", ProtocolVersion: 2}} {
+	for _, h := range []*iopv1.EdgeHelloRequest{{}, hello("e1"), {Labels: map[string]string{"region": "kr"}, Operations: []string{"restart"}}, {EdgeId: "e1", ProtocolVersion: 2}} {
 		b, _ := proto.Marshal(h)
 		f.Add(b)
 	}
