@@ -70,8 +70,10 @@ type audit struct {
 const (
 	// settleTime is how long a connection has to say whether a command whose time is up was written.
 	settleTime = 5 * time.Second
-	// queryIDs is how many commands one question to a returned Edge names.
-	queryIDs = 1000
+	// queryIDs is how many commands one question to a returned Edge names at most, and queryIDBytes is over what each of them
+	// takes in its frame.
+	queryIDs     = 1000
+	queryIDBytes = 32
 )
 
 func newOperations(sys *System) *operations {
@@ -294,8 +296,9 @@ func (p *operations) edgeBack(ctx actor.Context, m *edgeBack) {
 }
 
 func (p *operations) question(ctx actor.Context, edgeID string, ids []string) {
+	most := min(queryIDs, p.sys.opts.MaxFrameBytes/queryIDBytes)
 	for len(ids) > 0 {
-		n := min(len(ids), queryIDs)
+		n := min(len(ids), most)
 		ctx.Send(p.sys.registry, &queryCommands{edgeID: edgeID, ids: ids[:n:n]})
 		ids = ids[n:]
 	}

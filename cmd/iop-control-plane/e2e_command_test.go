@@ -165,6 +165,33 @@ func TestQuestionOnReturn(t *testing.T) {
 	}
 }
 
+// TestQuestionsFitFrames, however many commands are open and however small max_frame_bytes is.
+func TestQuestionsFitFrames(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t, "edges: {max_frame_bytes: 1024}\n")
+	e := d.connect(helloOf("e"))
+	open := map[string]bool{}
+	for range 50 {
+		waiting := d.postLater("e", `{"operation":"a"}`)
+		m := e.command()
+		open[commandOf(m).CommandId] = true
+		e.reply(m, accepted)
+		(<-waiting).is(202)
+	}
+	d.post("e", `{"operation":"a","parameters":{"x":"`+strings.Repeat("x", 1000)+`"}}`).isProblem(413, "payload_too_large")
+	e.conn.Close()
+	e = d.connect(helloOf("e"))
+	for len(open) > 0 {
+		m := e.next()
+		if n := len(frameOf(m)) - 4; n > 1024 || m.GetEdgeCommandQueryRequest() == nil {
+			t.Fatalf("a frame of %d bytes: %.200v", n, m)
+		}
+		for _, id := range m.GetEdgeCommandQueryRequest().CommandIds {
+			delete(open, id)
+		}
+	}
+}
+
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t, "audit: {idempotency_window: 3s, edge_buffer: 2}\n")
