@@ -16,7 +16,7 @@ const ClientPath = "/client"
 
 const (
 	// maxHandshakes bounds the connections that have not been upgraded yet. Further ones wait to be accepted, in the
-	// kernel's queue, until one of these is through or its time is up. One costs up to 20 KB, so all of them 80 MB.
+	// kernel's queue, until one of these is through or its time is up. One costs about 10 KB, so all of them 40 MB.
 	maxHandshakes = 4096
 	// maxRequestBytes bounds an upgrade request's head.
 	maxRequestBytes = 16 << 10
