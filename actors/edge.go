@@ -309,6 +309,7 @@ func (e *edge) survive(ctx actor.Context) {
 	e.sys.log.Error().Interface("reason", reason).Bytes("stack", debug.Stack()).Msg("a connection's actor panicked")
 	e.link.Abort()
 	e.end(ctx, ConnectionClosed) // a second panic goes to the registry, which stops the actor
+	e.stopIfDone(ctx)
 }
 
 // stopping is also where a second panic leads: the link is cut, and nobody in the table waits in vain.
