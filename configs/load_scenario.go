@@ -160,10 +160,9 @@ func (s *LoadScenario) check(r *report) {
 	for i, d := range s.Disturb {
 		key := fmt.Sprintf("disturb[%d]", i)
 		given := map[string]bool{"percent": d.Percent > 0, "for": d.For > 0, "rate": d.Rate > 0, "delay": d.Delay > 0}
-		for _, need := range disturbNeeds[d.Kind] {
-			if !given[need] && !r.problems.touch(key+"."+need) {
-				r.on(key, "%s needs %s", d.Kind, need)
-			}
+		missing := slices.DeleteFunc(slices.Clone(disturbNeeds[d.Kind]), func(need string) bool { return given[need] })
+		if len(missing) > 0 && !r.problems.touch(key) {
+			r.on(key, "is without %s, which %s needs", strings.Join(missing, " and "), d.Kind)
 		}
 		if d.Every > 0 && !slices.Contains([]string{"drop", "restart"}, d.Kind) {
 			r.on(key+".every", "is for drop and restart; expected nothing here with %s", d.Kind)

@@ -106,7 +106,7 @@ func (r *run) restart(ctx context.Context, began time.Time) {
 	r.traffic.Outage(true)
 	defer r.traffic.Outage(false)
 	r.fleet.Disturb()
-	err := r.target.Restart()
+	gone, err := r.target.Restart()
 	r.server.find(r.target)
 	if err != nil {
 		r.mu.Lock()
@@ -114,5 +114,5 @@ func (r *run) restart(ctx context.Context, began time.Time) {
 		r.storms = append(r.storms, s)
 		return
 	}
-	r.timeStorm(ctx, s, time.Now())
+	r.timeStorm(ctx, s, gone)
 }

@@ -121,6 +121,7 @@ func (r *run) perform(ctx context.Context) error {
 
 // scales weigh both sides now, and again when they are called: the difference is what the Edges took.
 func (r *run) scales() (weigh func()) {
+	debug.FreeOSMemory()
 	self := measure.Process{Pid: os.Getpid()}
 	server, own := r.server.usage(), usage(self)
 	return func() {

@@ -14,8 +14,9 @@ type Target struct {
 	EdgeToken     string // empty: none
 	OperatorToken string
 	Pid           int // of its process, when it is on this machine; 0: found by its HTTP port
-	// Restart stops and starts the Control Plane and returns when it is ready; nil: this run can't.
-	Restart func() error
+	// Restart stops and starts the Control Plane, returns when it is ready, and tells when the old one was gone. nil: this run
+	// can't.
+	Restart func() (gone time.Time, err error)
 }
 
 // Scenario is what a run does.

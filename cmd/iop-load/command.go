@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"iop/cmd/internal/program"
 	"iop/configs"
 	"iop/load"
 	"iop/load/report"
@@ -66,6 +66,9 @@ func (o overrideFlag) Set(text string) error {
 	return nil
 }
 
+// gcPercent trades some CPU of this tool for the memory that its Edges take.
+const gcPercent = 50
+
 // load does the run and shows what came out.
 func (c *command) load(ctx context.Context) error {
 	scenario, thresholds, err := c.plan()
@@ -85,9 +88,9 @@ func (c *command) load(ctx context.Context) error {
 		defer d.close()
 		d.fill(&target)
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := program.UntilSignal(ctx)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal then ends the process at once
+	debug.SetGCPercent(gcPercent)
 	screen := newScreen(c.stderr, scenario.Edges.Count)
 	result, err := load.Run(ctx, target, scenario, thresholds, screen.show)
 	screen.close()
@@ -106,7 +109,7 @@ func exitCode(r *report.Report) int {
 	case !r.OK:
 		return exitThreshold
 	}
-	return exitOK
+	return program.ExitOK
 }
 
 // plan reads everything that can be wrong before anything is started.
@@ -120,17 +123,17 @@ func (c *command) plan() (load.Scenario, []report.Threshold, error) {
 	for _, text := range append(cfg.Thresholds, c.thresholds...) {
 		t, err := report.ParseThreshold(text)
 		if err != nil {
-			return scenario, nil, usageError{err}
+			return scenario, nil, program.Usage(err)
 		}
 		thresholds = append(thresholds, t)
 	}
 	for _, path := range c.reports {
 		if ext := filepath.Ext(path); ext != ".json" && ext != ".html" {
-			return scenario, nil, usageError{fmt.Errorf("--report %s: expected a file that ends in .json or .html", path)}
+			return scenario, nil, program.Usage(fmt.Errorf("--report %s: expected a file that ends in .json or .html", path))
 		}
 	}
 	if needsRestart(scenario) && c.daemon == "" {
-		return scenario, nil, usageError{fmt.Errorf("the scenario %s restarts the Control Plane; give --daemon, the binary to start", scenario.Name)}
+		return scenario, nil, program.Usage(fmt.Errorf("the scenario %s restarts the Control Plane; give --daemon, the binary to start", scenario.Name))
 	}
 	return scenario, thresholds, nil
 }

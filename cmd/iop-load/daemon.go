@@ -103,11 +103,12 @@ func (d *daemon) fill(t *load.Target) {
 	t.Pid, t.Restart = d.cmd.Process.Pid, d.restart
 }
 
-func (d *daemon) restart() error {
+func (d *daemon) restart() (gone time.Time, err error) {
 	if err := d.stop(); err != nil {
-		return err
+		return time.Time{}, err
 	}
-	return d.start()
+	gone = time.Now()
+	return gone, d.start()
 }
 
 // stop lets it drain.

@@ -5,6 +5,8 @@ package main
 import (
 	"fmt"
 	"syscall"
+
+	"iop/cmd/internal/program"
 )
 
 // spareFiles is what a run needs beside its Edges: HTTP connections, live readers, Clients, reports.
@@ -24,8 +26,8 @@ func (c *command) raiseFileLimit(edges int) error {
 	}
 	fmt.Fprintf(c.stderr, "open files: raised to the hard limit of %d\n", l.Max)
 	if uint64(edges)+spareFiles > uint64(l.Max) {
-		return usageError{fmt.Errorf("%d Edges need some %d open files, and the hard limit of this process is %d; raise it (ulimit -Hn), or let other processes --join",
-			edges, edges+spareFiles, l.Max)}
+		return program.Usage(fmt.Errorf("%d Edges need some %d open files, and the hard limit of this process is %d; raise it (ulimit -Hn), or let other processes --join",
+			edges, edges+spareFiles, l.Max))
 	}
 	return nil
 }

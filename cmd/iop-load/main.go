@@ -3,22 +3,21 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"iop/cmd/internal/program"
 	"iop/configs"
 )
 
-// Exit codes.
+// version is set by the build: -ldflags "-X main.version=v1.2.3".
+var version = "dev"
+
+// Exit codes beside those that all commands have.
 const (
-	exitOK          = 0
-	exitFailed      = 1   // there was nothing to report, or it couldn't be written
-	exitUsage       = 2   // the command line or the scenario is wrong; nothing was started
 	exitThreshold   = 99  // a threshold doesn't hold
 	exitInterrupted = 130 // ended before its time; the report was printed
 )
@@ -30,28 +29,11 @@ func main() {
 // run is the whole program but for the process: it gives the exit code.
 func run(args []string, stdout, stderr io.Writer, env func(string) string) int {
 	c := &command{env: env, given: map[string]string{}, stdout: stdout, stderr: stderr}
-	root := c.cobra()
-	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	err := root.ExecuteContext(context.Background())
-	if err == nil {
-		return c.exit
+	if code := program.Run(c.cobra(), args, stdout, stderr); code != program.ExitOK {
+		return code
 	}
-	if problems := (configs.Problems)(nil); errors.As(err, &problems) {
-		fmt.Fprintln(stderr, problems)
-		return exitUsage
-	}
-	fmt.Fprintln(stderr, "iop-load:", err)
-	if usage := (usageError{}); errors.As(err, &usage) {
-		fmt.Fprintln(stderr, `"iop-load --help" tells what there is.`)
-		return exitUsage
-	}
-	return exitFailed
+	return c.exit
 }
-
-// A usageError is a mistake in the command line.
-type usageError struct{ error }
 
 func (c *command) cobra() *cobra.Command {
 	root := &cobra.Command{
@@ -74,12 +56,10 @@ command line or the scenario, 1 for any other failure.`,
   iop-load steady --duration 1m --threshold 'status.p99<20ms' --threshold 'errors<0.1%'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.MaximumNArgs(1)(cmd, args); err != nil {
-				return usageError{err}
+				return program.Usage(err)
 			}
 			return nil
 		},
-		SilenceErrors: true, // run tells errors, once and to stderr
-		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				c.scenario = args[0]
@@ -87,9 +67,8 @@ command line or the scenario, 1 for any other failure.`,
 			return c.load(cmd.Context())
 		},
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	c.register(root)
-	root.AddCommand(listCommand())
+	root.AddCommand(listCommand(), program.VersionCommand(version))
 	return root
 }
 
@@ -97,7 +76,7 @@ func listCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "Show the built-in scenarios",
-		Args:  cobra.NoArgs,
+		Args:  program.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range configs.LoadScenarioNames() {
 				s, err := configs.LoadScenarioOf(name, nil)

@@ -46,6 +46,9 @@ func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 // A usageError is a mistake in the command line.
 type usageError struct{ error }
 
+// Usage marks an error as a mistake in the command line.
+func Usage(err error) error { return usageError{err} }
+
 // NoArgs is for commands that take none.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if err := cobra.NoArgs(cmd, args); err != nil {
