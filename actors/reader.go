@@ -21,8 +21,6 @@ type reader struct {
 	pid    *actor.PID
 	pulse  *Pulse
 	credit credit
-
-	pongFrame [96]byte // reused: a heartbeat allocates nothing but its decoding
 }
 
 // claimTime is how long a claim may take to be decided: more than the present owner's time to answer a Ping, and an end
@@ -87,9 +85,22 @@ func (r *reader) take(frame []byte, err error) bool {
 	if status := m.GetEdgeStatusResponse(); status != nil {
 		message = &statusRead{m, newSnapshot(status.EdgeId, status, encodingOf(frame, status), time.Now())}
 	}
+	if !r.takeCredit() {
+		return false
+	}
+	r.send(message)
+	return true
+}
+
+// takeCredit waits while too much of this Edge is under way; false when the link ended first.
+func (r *reader) takeCredit() bool {
 	select {
 	case r.credit <- struct{}{}:
-		r.send(message)
+		return true
+	default:
+	}
+	select {
+	case r.credit <- struct{}{}:
 		return true
 	case <-r.link.Done():
 		return false
@@ -98,10 +109,8 @@ func (r *reader) take(frame []byte, err error) bool {
 
 // decode gives the envelope of a frame; false when there is none, and then the actor knows why if it was the peer's fault.
 func (r *reader) decode(frame []byte, err error) (*iopv1.Envelope, bool) {
-	select {
-	case <-r.link.Done(): // nothing that comes after a last word is acted on
+	if r.link.Ended() { // nothing that comes after a last word is acted on
 		return nil, false
-	default:
 	}
 	if err == nil {
 		r.pulse.lastSeen.Store(r.sys.clock.mono())
@@ -138,7 +147,7 @@ func (r *reader) pong(id uint64, ping *iopv1.Ping) {
 }
 
 func (r *reader) sendPong(id uint64, sentAt *timestamppb.Timestamp, now time.Time, interval time.Duration) bool {
-	result := r.link.SendFrame(wire.AppendPong(r.pongFrame[:0], id, sentAt, now, interval))
+	result := r.link.SendPong(id, sentAt, now, interval)
 	return result == wire.Sent || result == wire.Queued
 }
 

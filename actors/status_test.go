@@ -157,6 +157,7 @@ func TestQueueFull(t *testing.T) {
 	bubble(t, opts, func(t *testing.T, s *System) {
 		mute := dialMute(t, s)
 		mute.send(helloEnvelope(hello("mute")))
+		synctest.Wait() // the hello's answer stands in the pipe
 		other := connect(t, s, "other")
 		busy := 0
 		var waiting []<-chan StatusReply

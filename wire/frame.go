@@ -21,9 +21,8 @@ const (
 // ErrFrameLength is what FrameReader gives for a length of 0 or over the limit; the frame is unread.
 var ErrFrameLength = errors.New("frame length is 0 or over the limit")
 
-// smallFrame makes a FrameReader 256 bytes, which is a size class of Go's allocator, and holds a heartbeat or a command's
-// event in one read.
-const smallFrame = 208
+// smallFrame makes a FrameReader 128 bytes, which is a size class of Go's allocator, and holds a heartbeat in one read.
+const smallFrame = 80
 
 // FrameReader reads frames from one connection. It keeps a small buffer, so that an idle connection
 // costs little and a small frame one read; a larger frame borrows a buffer that the next call gives back.

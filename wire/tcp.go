@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -19,22 +21,22 @@ type TCPLink struct {
 	conn   net.Conn
 	events LinkEvents
 	opts   *LinkOptions
-	done   chan struct{}
 	try    *tryWriter // nil where a write can't be tried without blocking
 	onCut  func()     // nil, or told whenever the connection is closed
 
 	mu       sync.Mutex
 	outbox   outbox
-	writing  bool // the writer goroutine runs; while it does, it alone writes
-	ended    bool // takes nothing more
-	aborted  bool // begins no further frame
+	writing  bool          // the writer goroutine runs; while it does, it alone writes
+	ended    bool          // takes nothing more
+	done     chan struct{} // made when somebody waits for the end: an idle connection has none
+	aborted  bool          // begins no further frame
 	finishBy time.Time
 	written  chan struct{} // made by Finish; closed when nothing more will be written
 }
 
 // NewTCPLink makes a link of a connection. events may be called until the link is done and its writer has ended.
 func NewTCPLink(conn net.Conn, opts *LinkOptions, events LinkEvents) *TCPLink {
-	l := &TCPLink{conn: conn, events: events, opts: opts, done: make(chan struct{})}
+	l := &TCPLink{conn: conn, events: events, opts: opts}
 	l.outbox.maxFrames, l.outbox.maxBytes = opts.MaxQueueFrames, opts.MaxQueueBytes
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		l.try = newTryWriter(tcp)
@@ -43,7 +45,32 @@ func NewTCPLink(conn net.Conn, opts *LinkOptions, events LinkEvents) *TCPLink {
 }
 
 // Done is closed once the link takes nothing more.
-func (l *TCPLink) Done() <-chan struct{} { return l.done }
+func (l *TCPLink) Done() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.done == nil {
+		l.done = make(chan struct{})
+		if l.ended {
+			close(l.done)
+		}
+	}
+	return l.done
+}
+
+// Ended tells whether the link takes nothing more. It is Done for those who only look.
+func (l *TCPLink) Ended() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended
+}
+
+// SendPong answers a Ping with what AppendPong makes of it, and allocates nothing.
+func (l *TCPLink) SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now time.Time, interval time.Duration) SendResult {
+	b := buffers.Get().(*[]byte)
+	defer putBuffer(b)
+	*b = AppendPong((*b)[:0], replyTo, sentAt, now, interval)
+	return l.hand(*b, 0)
+}
 
 // Send implements Link. An envelope that can't be encoded (text that isn't UTF-8) is refused as Full.
 func (l *TCPLink) Send(e *iopv1.Envelope, tag uint64) SendResult {
@@ -149,8 +176,11 @@ func (l *TCPLink) Abort() {
 }
 
 func (l *TCPLink) endLocked() {
-	if !l.ended {
-		l.ended = true
+	if l.ended {
+		return
+	}
+	l.ended = true
+	if l.done != nil {
 		close(l.done)
 	}
 }

@@ -119,12 +119,8 @@ func (l *TCPLink) renewDeadline() {
 // writeFailed is the writer's end; writing stays set, so that nothing writes here again.
 func (l *TCPLink) writeFailed(err error) {
 	timedOut := errors.Is(err, os.ErrDeadlineExceeded)
-	select {
-	case <-l.done: // its owner has ended it already
-	default:
-		if timedOut {
-			l.events.WriteStalled() // before the reader sees the end, which is only its consequence
-		}
+	if timedOut && !l.Ended() { // else its owner has ended it already
+		l.events.WriteStalled() // before the reader sees the end, which is only its consequence
 	}
 	if tcp, ok := rawConn(l.conn).(*net.TCPConn); ok && timedOut {
 		_ = tcp.SetLinger(0) // the kernel would keep what the peer doesn't take, for minutes
