@@ -137,7 +137,7 @@ func printStatus(out io.Writer, r *statusReport, now time.Time) error {
 		}
 		for _, p := range n.Providers {
 			t.AppendRow(table.Row{
-				n.ID, state, p.ID, p.Type, p.Status, p.Health, used(p.General), p.General.Queued, used(p.LongContext), p.LongContext.Queued,
+				n.ID, state, p.ID, p.Type, p.Status, p.Health, used(p.General), p.General.Queued, usedLong(p.LongContext), p.LongContext.Queued,
 				strings.Join(p.Models, ","),
 			})
 		}
@@ -160,6 +160,14 @@ func stateOf(n edge.Node, drained bool) string {
 func used(c edge.Counters) string {
 	if c.Capacity == 0 {
 		return fmt.Sprintf("%d/?", c.InFlight)
+	}
+	return fmt.Sprintf("%d/%d", c.InFlight, c.Capacity)
+}
+
+// usedLong is the same for long context, where none is none.
+func usedLong(c edge.Counters) string {
+	if c == (edge.Counters{}) {
+		return "-"
 	}
 	return fmt.Sprintf("%d/%d", c.InFlight, c.Capacity)
 }

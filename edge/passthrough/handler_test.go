@@ -36,13 +36,18 @@ var key = lease.Key{Node: "gpu-1", Provider: "vllm-0"}
 
 func newSite(t *testing.T, o Options, engine http.HandlerFunc, specs ...lease.Provider) *site {
 	t.Helper()
+	return newSiteAt(t, "/base", o, engine, specs...)
+}
+
+func newSiteAt(t *testing.T, path string, o Options, engine http.HandlerFunc, specs ...lease.Provider) *site {
+	t.Helper()
 	s := &site{t: t, pool: lease.New(lease.Options{Queue: 1}), engine: httptest.NewServer(engine)}
 	t.Cleanup(s.engine.Close)
 	if specs == nil {
 		specs = []lease.Provider{{Key: key, Models: []string{"m"}, General: 1}}
 	}
 	s.pool.Set(specs)
-	base, err := url.Parse(s.engine.URL + "/base")
+	base, err := url.Parse(s.engine.URL + path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,6 +108,15 @@ func until(t *testing.T, what string, is func() bool) {
 func (s *site) idle() {
 	s.t.Helper()
 	until(s.t, "the lease is released", func() bool { return s.pool.Loads()[key] == lease.Load{} })
+}
+
+func TestTheAddressOfAProviderMayHaveAPath(t *testing.T) {
+	for path, want := range map[string]string{"": "/v1/completions", "/": "/v1/completions", "/a": "/a/v1/completions", "/a/": "/a/v1/completions"} {
+		s := newSiteAt(t, path, Options{}, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.RequestURI) })
+		if text, err := io.ReadAll(s.post("/v1/completions", ask).Body); err != nil || string(text) != want {
+			t.Errorf("at %q the engine is asked for %q, %v", path, text, err)
+		}
+	}
 }
 
 const ask = `{"model":"m","stream":true}`

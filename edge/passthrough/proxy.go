@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"syscall"
 
 	"iop/edge/lease"
@@ -55,8 +56,10 @@ func (h *Handler) newProxy() *httputil.ReverseProxy {
 // rewrite sends a request to its provider. Nothing is added that tells of the caller, and no connection is upgraded to
 // something that isn't a request and an answer.
 func rewrite(r *httputil.ProxyRequest) {
-	to := wayOf(r.In).target
-	r.Out.URL = to.JoinPath(r.In.URL.Path)
+	r.Out.URL = wayOf(r.In).target.JoinPath(r.In.URL.Path)
+	if !strings.HasPrefix(r.Out.URL.Path, "/") { // of an address that has no path itself
+		r.Out.URL.Path = "/" + r.Out.URL.Path
+	}
 	r.Out.Host = ""
 	for _, name := range []string{"Upgrade", "Connection", "Cookie", "Origin", "Referer"} {
 		r.Out.Header.Del(name)

@@ -1,0 +1,399 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// These tests run a real Control Plane and a real Edge as processes of their own, with a real HTTP backend behind and real
+// requests through the Edge.
+
+// patience is how long a machine that is busy with other tests may take for what takes milliseconds.
+const patience = 30 * time.Second
+
+// engine is a backend that streams an answer for a while, and counts.
+type engine struct {
+	lasts                      time.Duration
+	stuck                      chan struct{} // what is asked for "stuck" runs until it is closed, or cut
+	begun, running, ended, cut atomic.Int32
+}
+
+func (e *engine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/v1/models":
+		_, _ = io.WriteString(w, `{"data":[{"id":"m-small"},{"id":"stuck"}]}`)
+	case "/v1/chat/completions":
+		e.complete(w, r)
+	case "/metrics":
+		_, _ = fmt.Fprintf(w, "vllm:num_requests_running %d\n", e.running.Load())
+	}
+}
+
+func (e *engine) complete(w http.ResponseWriter, r *http.Request) {
+	e.begun.Add(1)
+	e.running.Add(1)
+	defer e.running.Add(-1)
+	body, _ := io.ReadAll(r.Body)
+	for range 10 {
+		_, _ = io.WriteString(w, "data: x\n\n")
+		_ = http.NewResponseController(w).Flush()
+		time.Sleep(e.lasts / 10)
+	}
+	if strings.Contains(string(body), `"stuck"`) {
+		select {
+		case <-e.stuck:
+		case <-r.Context().Done():
+		}
+	}
+	if r.Context().Err() != nil {
+		e.cut.Add(1)
+		return
+	}
+	_, _ = io.WriteString(w, "data: [DONE]\n\n")
+	e.ended.Add(1)
+}
+
+// fleet is a Control Plane, an Edge and its engine.
+type fleet struct {
+	t                 *testing.T
+	dir               string
+	controlPlane, api string // URLs
+	engine            *engine
+	edge              *exec.Cmd
+	log               bytes.Buffer // of the Edge, to be read after it has ended
+}
+
+// TestEndToEnd builds the Control Plane once, and gives every test one of its own.
+func TestEndToEnd(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "iop-control-plane")
+	if out, err := exec.Command("go", "build", "-o", program, "iop/cmd/iop-control-plane").CombinedOutput(); err != nil {
+		t.Fatalf("the Control Plane can't be built: %v\n%s", err, out)
+	}
+	for name, test := range map[string]func(*fleet){
+		"a drain under load cuts nothing":                   drainUnderLoad,
+		"a drain that outlives its deadline says what runs": drainTooLong,
+		"settings change while it runs":                     changeSettings,
+		"an Edge that was killed comes back":                killEdge,
+	} {
+		t.Run(name, func(t *testing.T) { test(startFleet(t, program)) })
+	}
+}
+
+func startFleet(t *testing.T, program string) *fleet {
+	t.Helper()
+	f := &fleet{t: t, dir: t.TempDir(), engine: &engine{lasts: 200 * time.Millisecond, stuck: make(chan struct{})}}
+	backend := httptest.NewServer(f.engine)
+	t.Cleanup(backend.Close)
+	addresses := filepath.Join(f.dir, "addresses.json")
+	daemon := exec.Command(program, "--addresses-file", addresses)
+	daemon.Dir = f.dir
+	daemon.Env = append(os.Environ(), "IOP_HTTP_LISTEN=127.0.0.1:0", "IOP_WIRE_LISTEN=127.0.0.1:0", "IOP_EDGE_WIRE_LISTEN=127.0.0.1:0")
+	f.run(daemon)
+	var at struct {
+		HTTP string `json:"http"`
+		Edge string `json:"edge_wire"`
+	}
+	f.until("the Control Plane listens", func() bool {
+		text, err := os.ReadFile(addresses)
+		return err == nil && json.Unmarshal(text, &at) == nil
+	})
+	f.controlPlane, f.api = "http://"+at.HTTP, "http://"+freeAddress(t)
+	f.write("edge.yaml", fmt.Sprintf(`
+edge: {id: seoul-1}
+control_plane: {address: "%s"}
+nodes:
+  - id: gpu-1
+    providers:
+      - {id: vllm-0, type: vllm, base_url: "%s", capacity: 4}
+probe: {interval: 200ms}
+pass_through: {listen: "%s", queue: 2}
+state_file: state
+status_socket: status
+`, at.Edge, backend.URL, strings.TrimPrefix(f.api, "http://")))
+	f.startEdge()
+	return f
+}
+
+func (f *fleet) startEdge() {
+	f.t.Helper()
+	f.edge = exec.Command("iop-edge", "--config", "edge.yaml")
+	f.edge.Dir, f.edge.Stderr = f.dir, &f.log
+	f.run(f.edge)
+	f.until("the Control Plane sees the provider", func() bool { return f.provider()["status"] == "available" })
+}
+
+func (f *fleet) run(c *exec.Cmd) {
+	f.t.Helper()
+	if err := c.Start(); err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	})
+}
+
+// freeAddress is one that nobody listened on a moment ago.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (f *fleet) write(name, text string) {
+	f.t.Helper()
+	if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fleet) until(what string, is func() bool) {
+	f.t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if is() {
+			return
+		}
+	}
+	f.t.Fatalf("%s: not in time", what)
+}
+
+type object = map[string]any
+
+// ask gives the answer of the Control Plane as what JSON knows; nil when there is none.
+func (f *fleet) ask(method, path, body string) (answer object) {
+	req, err := http.NewRequest(method, f.controlPlane+path, strings.NewReader(body))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	_ = json.NewDecoder(resp.Body).Decode(&answer)
+	return answer
+}
+
+// provider is the one there is, as the Control Plane shows it.
+func (f *fleet) provider() object {
+	answer := f.ask(http.MethodGet, "/edges/seoul-1/status", "")
+	nodes, _ := answer["nodes"].([]any)
+	if len(nodes) == 0 {
+		return nil
+	}
+	providers, _ := nodes[0].(object)["providers"].([]any)
+	return providers[0].(object)
+}
+
+func (f *fleet) inFlight() int {
+	general, _ := f.provider()["general"].(object)
+	n, _ := general["in_flight"].(float64)
+	return int(n)
+}
+
+// command asks for one, and gives its operation once it has ended.
+func (f *fleet) command(operation, parameters string) object {
+	f.t.Helper()
+	op := f.ask(http.MethodPost, "/edges/seoul-1/commands", fmt.Sprintf(`{"operation":%q,"node_id":"gpu-1","parameters":%s}`, operation, parameters))
+	id, _ := op["operation_id"].(string)
+	if id == "" {
+		f.t.Fatalf("%s is answered %v", operation, op)
+	}
+	f.until(operation+" ends", func() bool {
+		op = f.ask(http.MethodGet, "/edges/seoul-1/operations/"+id, "")
+		return op["state"] != "accepted" && op["state"] != "running" && op["state"] != "sent"
+	})
+	return op
+}
+
+// complete sends a request through the Edge and gives its status, and whether the answer is whole.
+func (f *fleet) complete(model string) (status int, whole bool) {
+	resp, err := http.Post(f.api+"/v1/chat/completions", "application/json", strings.NewReader(fmt.Sprintf(`{"model":%q}`, model)))
+	if err != nil {
+		return 0, false
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, err == nil && strings.HasSuffix(string(text), "data: [DONE]\n\n")
+}
+
+func drainUnderLoad(f *fleet) {
+	t := f.t
+	var served, refused, broken atomic.Int32
+	stop := make(chan struct{})
+	var callers sync.WaitGroup
+	for range 6 { // more than there is room for: some wait
+		callers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				switch status, whole := f.complete("m-small"); {
+				case status == http.StatusOK && whole:
+					served.Add(1)
+				case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests:
+					refused.Add(1)
+					time.Sleep(5 * time.Millisecond)
+				default:
+					broken.Add(1)
+				}
+			}
+		})
+	}
+	f.until("the Control Plane sees the load", func() bool { return served.Load() > 10 && f.inFlight() > 0 })
+
+	op := f.command("node.drain", `{"deadline_seconds":60}`)
+	begun, whenDrained := f.engine.begun.Load(), served.Load()
+	if op["state"] != "succeeded" || !strings.Contains(fmt.Sprint(op["events"]), "still run") {
+		t.Errorf("the drain is %v", op)
+	}
+	if running := f.engine.running.Load(); running != 0 {
+		t.Errorf("drained, and %d requests run", running)
+	}
+	if p := f.provider(); p["status"] != "unavailable" || p["health"] != "online" || f.inFlight() != 0 {
+		t.Errorf("drained it is %v", p)
+	}
+	time.Sleep(300 * time.Millisecond) // in which the callers go on asking
+	if now := f.engine.begun.Load(); now != begun || refused.Load() == 0 {
+		t.Errorf("%d requests began after the drain, %d were refused", now-begun, refused.Load())
+	}
+	if op := f.command("node.resume", `{}`); op["state"] != "succeeded" {
+		t.Errorf("the resume is %v", op)
+	}
+	f.until("requests are served again", func() bool { return served.Load() > whenDrained+5 })
+	close(stop)
+	callers.Wait()
+	if f.engine.cut.Load() != 0 || broken.Load() != 0 || served.Load() != f.engine.ended.Load() {
+		t.Errorf("%d were cut, %d broken, %d served of %d", f.engine.cut.Load(), broken.Load(), served.Load(), f.engine.ended.Load())
+	}
+	f.until("nothing runs", func() bool { return f.inFlight() == 0 })
+	t.Logf("served %d, refused %d, cut %d", served.Load(), refused.Load(), f.engine.cut.Load())
+}
+
+func drainTooLong(f *fleet) {
+	t := f.t
+	ended := make(chan bool, 1)
+	go func() {
+		_, whole := f.complete("stuck")
+		ended <- whole
+	}()
+	f.until("it runs", func() bool { return f.engine.running.Load() == 1 && f.inFlight() == 1 })
+
+	op := f.command("node.drain", `{"deadline_seconds":0.5}`)
+	text, err := json.Marshal(op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if op["state"] != "failed" || !strings.Contains(string(text), "1 request still runs after 500ms: lease-") {
+		t.Errorf("the drain is %s", text)
+	}
+	f.statusSays("drained", "unavailable", "online", "1/4")
+
+	result, _ := op["result"].(object)
+	running, _ := result["running"].([]any)
+	if len(running) != 1 {
+		t.Fatalf("running are %v, in %s", running, text)
+	}
+	lease, _ := running[0].(object)["lease_id"].(string)
+	if op := f.command("run.cancel", fmt.Sprintf(`{"lease_id":%q}`, lease)); op["state"] != "succeeded" {
+		t.Errorf("the cancel is %v", op)
+	}
+	if <-ended {
+		t.Error("a cancelled run was served")
+	}
+	f.until("the engine is told", func() bool { return f.engine.running.Load() == 0 && f.engine.cut.Load() == 1 })
+	f.until("nothing runs", func() bool { return f.inFlight() == 0 })
+}
+
+// statusSays runs "iop-edge status" in the folder of the Edge.
+func (f *fleet) statusSays(words ...string) {
+	f.t.Helper()
+	c := exec.Command("iop-edge", "status", "--config", "edge.yaml")
+	c.Dir = f.dir
+	out, err := c.CombinedOutput()
+	if err != nil {
+		f.t.Fatalf("%v\n%s", err, out)
+	}
+	f.t.Logf("iop-edge status:\n%s", out)
+	for _, word := range append(words, "gpu-1", "vllm-0") {
+		if !strings.Contains(string(out), word) {
+			f.t.Errorf("the status says nothing of %s", word)
+		}
+	}
+}
+
+func changeSettings(f *fleet) {
+	t := f.t
+	shown := f.command("config.show", `{}`)
+	text, err := json.Marshal(shown["result"])
+	if err != nil || strings.Contains(string(text), "http://") || !strings.Contains(string(text), `"base_url":"***"`) {
+		t.Errorf("shown is %s, %v", text, err)
+	}
+	const settings = `{"settings":"nodes: [{id: gpu-1, providers: [{id: vllm-0, type: vllm, base_url: '***', capacity: %s}]}]"}`
+	if op := f.command("config.apply", fmt.Sprintf(settings, "-1")); op["state"] != "rejected" || !strings.Contains(fmt.Sprint(op), "capacity") {
+		t.Errorf("bad settings are %v", op)
+	}
+	if op := f.command("config.apply", fmt.Sprintf(settings, "16")); op["state"] != "succeeded" || !strings.Contains(fmt.Sprint(op["result"]), "gpu-1, provider vllm-0: capacity changed") {
+		t.Errorf("good settings are %v", op)
+	}
+	f.until("the Control Plane sees the capacity", func() bool {
+		general, _ := f.provider()["general"].(object)
+		return general["capacity"] == 16.0 && f.provider()["status"] == "available"
+	})
+	if op := f.command("provider.disable", `{"provider_id":"vllm-0"}`); op["state"] != "succeeded" {
+		t.Errorf("disabling is %v", op)
+	}
+	if status, _ := f.complete("m-small"); status != http.StatusServiceUnavailable {
+		t.Errorf("with its provider disabled a request is answered %d", status)
+	}
+	if op := f.command("provider.enable", `{"provider_id":"vllm-0"}`); op["state"] != "succeeded" {
+		t.Errorf("enabling is %v", op)
+	}
+	if status, whole := f.complete("m-small"); status != http.StatusOK || !whole {
+		t.Errorf("with its provider enabled a request is answered %d", status)
+	}
+}
+
+func killEdge(f *fleet) {
+	t := f.t
+	op := f.command("edge.ping", `{}`)
+	_ = f.edge.Process.Signal(syscall.SIGKILL)
+	_ = f.edge.Wait()
+	f.startEdge() // over the old socket
+	f.statusSays("connected", "available")
+	again := f.ask(http.MethodGet, fmt.Sprintf("/edges/seoul-1/operations/%v", op["operation_id"]), "")
+	if again["state"] != "succeeded" {
+		t.Errorf("the operation is %v", again)
+	}
+	second := exec.Command("iop-edge", "--config", "edge.yaml")
+	second.Dir = f.dir
+	out, err := second.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "pass_through.listen") || !strings.Contains(string(out), "served by another process") {
+		t.Errorf("a second one says %s, %v", out, err)
+	}
+}
