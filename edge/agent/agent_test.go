@@ -1,0 +1,176 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"iop/edge"
+	"iop/edge/nodes"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// patience is how long a busy machine may take for what takes milliseconds.
+const patience = 20 * time.Second
+
+// fixedSite has one node, whose provider's load the test sets.
+type fixedSite struct {
+	mu      sync.Mutex
+	load    uint32
+	changed func()
+}
+
+func (s *fixedSite) Nodes() []edge.Node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return []edge.Node{{ID: "n", Providers: []edge.Provider{{ID: "p", Type: "vllm", Models: []string{"m"}, Status: edge.Available,
+		Health: edge.Online, General: edge.Counters{Capacity: 8, InFlight: s.load}}}}}
+}
+
+func (s *fixedSite) Run(ctx context.Context, changed func()) {
+	s.mu.Lock()
+	s.changed = changed
+	s.mu.Unlock()
+	changed()
+	<-ctx.Done()
+}
+
+func (s *fixedSite) set(load uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.load = load
+	s.changed()
+}
+
+// house is an Edge's Node wire on a real socket.
+type house struct {
+	t       *testing.T
+	address string
+	site    *nodes.Site
+	stop    func()
+}
+
+func openHouse(t *testing.T, address string) *house {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := nodes.New(nodes.Options{Listener: l, Nodes: []nodes.Node{{ID: "n"}}, EdgeID: "e", HeartbeatInterval: 20 * time.Millisecond, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { site.Run(ctx, func() {}); close(done) }()
+	h := &house{t: t, address: l.Addr().String(), site: site, stop: func() { cancel(); <-done }}
+	t.Cleanup(h.stop)
+	return h
+}
+
+// shows waits until the node looks so.
+func (h *house) shows(what string, want func(edge.Node) bool) {
+	h.t.Helper()
+	for by := time.Now().Add(patience); !want(h.site.Nodes()[0]); time.Sleep(time.Millisecond) {
+		if time.Now().After(by) {
+			h.t.Fatalf("not within %v: %s; it is %+v", patience, what, h.site.Nodes()[0])
+		}
+	}
+}
+
+func runAgent(t *testing.T, o Options) (stop func()) {
+	t.Helper()
+	o.Logger = quiet
+	if o.NodeID == "" {
+		o.NodeID = "n"
+	}
+	o.ReconnectInitial, o.ReconnectMax = 5*time.Millisecond, 10*time.Millisecond
+	a, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		if err := a.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		close(done)
+	}()
+	stop = func() { cancel(); <-done }
+	t.Cleanup(stop)
+	return stop
+}
+
+func connected(n edge.Node) bool { return n.Connected }
+
+func TestANodeIsToldAndComesBack(t *testing.T) {
+	h := openHouse(t, "127.0.0.1:0")
+	site := &fixedSite{}
+	stop := runAgent(t, Options{Address: h.address, Site: site, Name: "One", Labels: map[string]string{"zone": "a"}})
+	h.shows("ready", func(n edge.Node) bool {
+		return n.Connected && n.Name == "One" && n.Labels["zone"] == "a" && n.Providers[0].General.Capacity == 8
+	})
+	site.set(3)
+	h.shows("updated", func(n edge.Node) bool { return n.Providers[0].General.InFlight == 3 })
+	time.Sleep(100 * time.Millisecond) // over 2.5 heartbeat intervals of a real socket
+	if !connected(h.site.Nodes()[0]) {
+		t.Error("heartbeats don't keep it")
+	}
+
+	h.stop()
+	h = openHouse(t, h.address)
+	h.shows("back at a restarted Edge", func(n edge.Node) bool { return n.Connected && n.Providers[0].General.InFlight == 3 })
+	stop()
+	h.shows("gone after its goodbye", func(n edge.Node) bool {
+		return !n.Connected && n.Providers[0].Health == edge.Offline && n.Providers[0].General == edge.Counters{}
+	})
+}
+
+func TestATokenIsReadAtEachHello(t *testing.T) {
+	h := openHouse(t, "127.0.0.1:0")
+	tries := 0
+	runAgent(t, Options{Address: h.address, Site: &fixedSite{}, Token: func() (string, error) {
+		if tries++; tries < 3 {
+			return "", errors.New("not there yet")
+		}
+		return "t", nil
+	}})
+	h.shows("ready", connected)
+}
+
+func TestStopWithoutAnEdge(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	stop := runAgent(t, Options{Address: l.Addr().String(), Site: &fixedSite{}})
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	began := time.Now()
+	stop()
+	if took := time.Since(began); took > helloTimeout/2 {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	_, err := New(Options{NodeID: "-", Address: "nowhere", ReconnectInitial: -1})
+	if err == nil || strings.Count(err.Error(), "\n") != 3 {
+		t.Errorf("error %v, want four", err)
+	}
+}
