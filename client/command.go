@@ -57,7 +57,7 @@ func (r *Repository) Command(ctx context.Context, c Command) (*Operation, error)
 	if err != nil {
 		return nil, err // and nothing was sent
 	}
-	d := dispatch{repo: r, request: q, key: q.header[keyHeader], mark: mark, wait: newBackoff(firstRetry, lastRetry)}
+	d := dispatch{repo: r, request: q, key: q.header[keyHeader], mark: mark, wait: r.retries()}
 	return d.run(bounded)
 }
 

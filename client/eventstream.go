@@ -40,18 +40,20 @@ func newEventStream(r io.Reader) *eventStream {
 
 // splitLine ends lines at CR, LF or CR LF. It doesn't wait for what follows a CR.
 func (s *eventStream) splitLine(data []byte, _ bool) (advance int, token []byte, err error) {
+	skipped := 0
 	if s.skipLF && len(data) > 0 {
 		s.skipLF = false
 		if data[0] == '\n' {
-			return 1, nil, nil
+			skipped = 1
 		}
 	}
-	i := bytes.IndexAny(data, "\r\n")
+	rest := data[skipped:]
+	i := bytes.IndexAny(rest, "\r\n")
 	if i < 0 {
-		return 0, nil, nil // a last line without an end is of a message without one
+		return skipped, nil, nil // a last line without an end is of a message without one
 	}
-	s.skipLF = data[i] == '\r'
-	return i + 1, data[:i:i], nil
+	s.skipLF = rest[i] == '\r'
+	return skipped + i + 1, rest[:i:i], nil
 }
 
 // next gives the next message or comment. io.EOF is the stream's end; a message that it cut is dropped.

@@ -44,7 +44,7 @@ const (
 func (r *Repository) Follow(ctx context.Context, q FollowQuery) iter.Seq2[Update, error] {
 	return func(yield func(Update, error) bool) {
 		f := &follower{last: q.After}
-		wait := newBackoff(firstReturn, lastReturn)
+		wait := r.returns()
 		for {
 			err := r.followOnce(ctx, f, wait, func(u Update) bool { return yield(u, nil) })
 			switch {
@@ -127,7 +127,7 @@ func (r *Repository) openStream(ctx context.Context, after string) (*http.Respon
 	if response.StatusCode < http.StatusMultipleChoices {
 		return nil, unexpected(response, "it is no event stream")
 	}
-	body, err := readBody(response)
+	body, err := r.readBody(response)
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,9 @@ type Repository struct {
 	http      *http.Client
 	transport *http.Transport
 	clock     serverClock
+
+	maxAnswer        int64
+	returns, retries func() *backoff // of lost streams and of commands
 }
 
 // New makes a Repository of an address such as http://127.0.0.1:18080 or https://control.example/iop. It connects to
@@ -66,6 +69,9 @@ func New(address string, o Options) (*Repository, error) {
 	}
 	return &Repository{
 		base: base, opts: o, transport: transport,
+		maxAnswer: maxAnswerBytes,
+		returns:   func() *backoff { return newBackoff(firstReturn, lastReturn) },
+		retries:   func() *backoff { return newBackoff(firstRetry, lastRetry) },
 		http: &http.Client{
 			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

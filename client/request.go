@@ -49,7 +49,7 @@ func (r *Repository) call(ctx context.Context, q request, into any) error {
 		return noAnswer(ctx, err)
 	}
 	defer response.Body.Close()
-	body, err := readBody(response)
+	body, err := r.readBody(response)
 	if err != nil {
 		return noAnswer(ctx, err)
 	}
@@ -93,13 +93,13 @@ func (r *Repository) send(ctx context.Context, q request) (*http.Response, error
 }
 
 // readBody reads an answer of bounded size.
-func readBody(response *http.Response) ([]byte, error) {
-	b := bytes.NewBuffer(make([]byte, 0, max(min(response.ContentLength+bytes.MinRead, maxAnswerBytes), bytes.MinRead)))
-	if _, err := b.ReadFrom(io.LimitReader(response.Body, maxAnswerBytes+1)); err != nil {
+func (r *Repository) readBody(response *http.Response) ([]byte, error) {
+	b := bytes.NewBuffer(make([]byte, 0, max(min(response.ContentLength+bytes.MinRead, r.maxAnswer), bytes.MinRead)))
+	if _, err := b.ReadFrom(io.LimitReader(response.Body, r.maxAnswer+1)); err != nil {
 		return nil, err
 	}
-	if b.Len() > maxAnswerBytes {
-		return nil, unexpected(response, fmt.Sprintf("it is over %d MiB; a smaller limit gives smaller pages", maxAnswerBytes>>20))
+	if int64(b.Len()) > r.maxAnswer {
+		return nil, unexpected(response, fmt.Sprintf("it is over %d MiB; a smaller limit gives smaller pages", r.maxAnswer>>20))
 	}
 	return b.Bytes(), nil
 }

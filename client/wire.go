@@ -69,6 +69,10 @@ type Wire struct {
 //
 // Errors: *Problem where the hello was refused, *GoAway where there is no room, *UpgradeRefused, *Unreachable.
 func DialWire(ctx context.Context, wireURL string, o WireOptions) (*Wire, error) {
+	return dialWire(ctx, wireURL, o, newBackoff(reconnectInitial, reconnectMax))
+}
+
+func dialWire(ctx context.Context, wireURL string, o WireOptions, wait *backoff) (*Wire, error) {
 	target, err := clientURL(wireURL)
 	if err != nil {
 		return nil, err
@@ -84,7 +88,7 @@ func DialWire(ctx context.Context, wireURL string, o WireOptions) (*Wire, error)
 	life, stop := context.WithCancel(context.Background())
 	w.stop = stop
 	w.set(link)
-	go w.run(life, link)
+	go w.run(life, link, wait)
 	return w, nil
 }
 
@@ -140,15 +144,14 @@ func (w *Wire) Close() {
 }
 
 // run keeps the Wire connected until its context ends.
-func (w *Wire) run(ctx context.Context, link *wireLink) {
+func (w *Wire) run(ctx context.Context, link *wireLink, wait *backoff) {
 	defer close(w.done)
-	wait := newBackoff(reconnectInitial, reconnectMax)
 	for {
 		began := time.Now()
 		w.tell(WireState{Server: link.server})
 		err := link.serve(ctx)
 		w.set(nil)
-		if time.Since(began) >= reconnectMax {
+		if time.Since(began) >= wait.max {
 			wait.reset()
 		}
 		if link = w.redial(ctx, wait, err); link == nil {
@@ -182,7 +185,7 @@ func pauseAfter(err error, wait *backoff) time.Duration {
 	case errors.As(err, &away):
 		return wait.next(min(away.ReconnectAfter, mostReconnectAfter))
 	case errors.As(err, &refused):
-		return wait.next(reconnectMax)
+		return wait.next(wait.max)
 	}
 	return wait.next(0)
 }
