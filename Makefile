@@ -4,7 +4,7 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 COMMANDS := $(notdir $(wildcard cmd/*))
 
-.PHONY: help build run test check proto lint fuzz bench load clean
+.PHONY: help build run test check proto lint fuzz bugs kill bench load clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -31,6 +31,12 @@ lint: ## buf and staticcheck; fetches them first (npm for buf)
 
 fuzz: ## each fuzz target for FUZZTIME (default 1000000x inputs)
 	@scripts/fuzz.sh
+
+bugs: ## plant bugs in who owns a node; the model test must catch them all
+	@scripts/planted-bugs.sh
+
+kill: ## 20 rounds of kill -9 of Control Plane, Edge and Node agent, each view right within 3 s
+	IOP_KILL_ROUNDS=20 go test -count=1 -v -run '^TestKilledAndRestarted$$' -timeout 20m ./cmd/iop-node
 
 bench: ## memory and CPU beside a plain baseline server, and the packages' benchmarks
 	@scripts/bench.sh

@@ -1,7 +1,7 @@
-// Package configs holds the YAML files of the daemon and of the Edge, and the code that reads and
-// checks them.
+// Package configs holds the YAML files of the daemon, of the Edge and of the Node agent, and the code that
+// reads and checks them.
 //
-// A document is a plain struct with yaml tags: [ControlPlane] and [Edge]. It is filled in four
+// A document is a plain struct with yaml tags: [ControlPlane], [Edge] and [Node]. It is filled in four
 // layers, a later one wins: built-in defaults, the file, environment variables, flags. Every layer
 // is read equally strictly, and everything that is wrong is told at once, as [Problems], each with
 // the place it comes from: file and line, the variable, or the flag.

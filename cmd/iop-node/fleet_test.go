@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -57,6 +58,10 @@ func TestKilledAndRestarted(t *testing.T) {
 	}
 	t.Logf("%d rounds; the longest time from a restart to a right view: %v", rounds, worst)
 	f.events(t, rounds)
+	f.node.end(t)
+	f.right(t, patience, f.withoutNode)
+	f.edge.end(t)
+	f.right(t, patience, f.withoutEdge)
 }
 
 // fleet is what runs.
@@ -318,6 +323,18 @@ func (p *process) kill(t *testing.T) {
 		t.Errorf("%s had ended by itself: %v", p.name, err)
 	}
 	_ = p.cmd.Wait()
+}
+
+// end is SIGTERM, which wants an orderly end.
+func (p *process) end(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Wait(); err != nil {
+		t.Errorf("%s ended with %v", p.name, err)
+	}
+	p.cmd = nil
 }
 
 type logBuffer struct {

@@ -23,9 +23,10 @@ type connection struct {
 	frames *wire.FrameReader
 	log    *slog.Logger
 
-	nodeID string // set by the hello
-	token  Token
-	pong   [96]byte // reused
+	nodeID   string // these are set by the hello
+	instance string
+	token    Token
+	pong     [96]byte // reused
 }
 
 func (s *Site) newConnection(conn net.Conn) *connection {
@@ -87,7 +88,7 @@ func (c *connection) hello() bool {
 	if h == nil {
 		return c.refuse(e.Id, &wire.Fault{Code: wire.FailedPrecondition, Message: "the first message must be a hello"})
 	}
-	c.nodeID = h.NodeId
+	c.nodeID, c.instance = h.NodeId, h.InstanceId
 	if f := checkHello(h); f != nil {
 		return c.refuse(e.Id, f)
 	}
@@ -100,11 +101,22 @@ func (c *connection) hello() bool {
 		return false
 	}
 	if before != nil {
-		c.log.Info("A node's agent took the place of an older connection.", "node_id", c.nodeID)
+		c.logTakeover(before)
 		before.goAway(iopv1.GoAwayReason_GO_AWAY_REASON_SUPERSEDED)
 	}
-	c.log.Info("A node's agent is accepted.", "node_id", c.nodeID, "version", clip(h.Version), "instance_id", clip(h.InstanceId))
+	c.log.Info("A node's agent is accepted.", "node_id", c.nodeID, "version", h.Version, "instance_id", h.InstanceId)
 	return c.welcome(e.Id)
+}
+
+// logTakeover tells a connection that came back from two agents that use one id: those go on taking each other's place, as
+// slowly as their longest wait allows.
+func (c *connection) logTakeover(before *connection) {
+	if before.instance == c.instance {
+		c.log.Info("A node's agent took the place of its older connection.", "node_id", c.nodeID)
+		return
+	}
+	c.log.Warn("Another agent took a node's place; unless it was restarted, the id is used twice.", "node_id", c.nodeID,
+		"instance_id", c.instance, "before", before.instance)
 }
 
 // welcome answers the hello.
