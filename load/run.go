@@ -49,7 +49,7 @@ type run struct {
 	fleet      *fleet.Fleet
 	traffic    *traffic.Traffic
 	server     server
-	report     *report.Report
+	result     Result
 	samples    measure.Samples
 	watch      Watch
 	phases     phaseCell
@@ -60,9 +60,9 @@ type run struct {
 	storms []report.Storm // never nil: JSON has a list
 }
 
-// Run does what a scenario says and gives its report, whole also when ctx ends before its time. When it returns, every
+// Run does what a scenario says and gives what it found, whole also when ctx ends before its time. When it returns, every
 // connection is closed. The error is nil unless there is nothing to report: not one Edge could be connected.
-func Run(ctx context.Context, target Target, s Scenario, thresholds []report.Threshold, watch Watch) (*report.Report, error) {
+func Run(ctx context.Context, target Target, s Scenario, watch Watch) (*Result, error) {
 	r := newRun(&target, &s, watch)
 	sampling, stopSampling := context.WithCancel(context.Background())
 	var sampler sync.WaitGroup
@@ -73,15 +73,14 @@ func Run(ctx context.Context, target Target, s Scenario, thresholds []report.Thr
 	if err != nil {
 		return nil, err
 	}
-	r.report.Interrupted = ctx.Err() != nil
-	r.report.Samples = r.samples.All()
-	r.report.Judge(thresholds)
-	return r.report, nil
+	r.result.Interrupted = ctx.Err() != nil
+	r.result.Samples = r.samples.All()
+	return &r.result, nil
 }
 
 func newRun(target *Target, s *Scenario, watch Watch) *run {
 	r := &run{scenario: s, target: target, watch: watch, began: time.Now(), storms: []report.Storm{},
-		report: &report.Report{Scenario: s.Name, Description: s.Description, StartedAt: time.Now().UTC(), Processes: 1}}
+		result: Result{StartedAt: time.Now().UTC(), Processes: 1, Target: s.Edges.Count}}
 	r.ledger = ledger.New(s.Edges.IDPrefix, s.Edges.Count)
 	r.fleet = fleet.New(fleet.Options{
 		Address: target.EdgeWire, Token: target.EdgeToken, Count: s.Edges.Count, IDPrefix: s.Edges.IDPrefix,
@@ -113,7 +112,7 @@ func (r *run) perform(ctx context.Context) error {
 		weigh()
 		r.load(ctx)
 	}
-	r.report.Edges.Connected = r.fleet.Connected()
+	r.result.Connected = r.fleet.Connected()
 	r.close()
 	r.tell()
 	return err
@@ -126,10 +125,10 @@ func (r *run) scales() (weigh func()) {
 	server, own := r.server.usage(), usage(self)
 	return func() {
 		n, now := r.fleet.Connected(), usage(self)
-		r.report.Server.BytesPerEdge = growth(server, r.server.usage(), n)
-		r.report.Tool.BytesPerEdge = growth(own, now, n)
+		r.result.Server.BytesPerEdge = growth(server, r.server.usage(), n)
+		r.result.Tool.BytesPerEdge = growth(own, now, n)
 		if now != nil {
-			r.report.Tool.ResidentBytes = &now.Resident
+			r.result.Tool.ResidentBytes = &now.Resident
 		}
 	}
 }
@@ -137,8 +136,6 @@ func (r *run) scales() (weigh func()) {
 // connect connects the fleet and waits for it, where the scenario waits. A run whose Edges couldn't all be connected goes on
 // with those that could.
 func (r *run) connect(ctx context.Context) error {
-	e := &r.report.Edges
-	e.Target = r.scenario.Edges.Count
 	r.connecting = time.Now()
 	r.fleet.Connect()
 	if r.scenario.AtOnce {
@@ -146,7 +143,7 @@ func (r *run) connect(ctx context.Context) error {
 	}
 	wait := connectTime
 	if rate := r.scenario.Edges.ConnectRate; rate > 0 {
-		wait += time.Duration(e.Target) * time.Second / time.Duration(rate)
+		wait += time.Duration(r.scenario.Edges.Count) * time.Second / time.Duration(rate)
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -162,15 +159,15 @@ func (r *run) load(ctx context.Context) {
 	r.phases.set(Loading)
 	cpu := r.server.usage()
 	began := time.Now()
-	r.report.TrafficAtS = began.Sub(r.began).Seconds()
+	r.result.TrafficAtS = began.Sub(r.began).Seconds()
 	disturbing, enough := context.WithCancel(ctx)
 	var disturbances sync.WaitGroup
 	for _, d := range r.scenario.Disturb {
 		disturbances.Go(func() { r.disturb(disturbing, began, d) })
 	}
 	r.traffic.Run(ctx)
-	r.report.DurationS = min(time.Since(began), r.scenario.Duration).Seconds()
-	r.server.spent(cpu, time.Since(began), r.traffic.Status.Counts().OK, &r.report.Server)
+	r.result.DurationS = min(time.Since(began), r.scenario.Duration).Seconds()
+	r.server.spent(cpu, time.Since(began), r.traffic.Status.Counts().OK, &r.result.Server)
 	r.phases.set(Recovering)
 	recovering, stop := context.WithTimeout(ctx, recoverTime)
 	_, _ = r.fleet.AwaitAll(recovering)
@@ -183,47 +180,19 @@ func (r *run) close() {
 	r.phases.set(Closing)
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
-	r.report.Edges.Cut = r.fleet.Close(ctx)
+	r.result.Cut = r.fleet.Close(ctx)
 }
 
-// tell fills the report with what was counted.
+// tell fills the result with what was counted.
 func (r *run) tell() {
-	stats := r.fleet.Stats()
-	e := &r.report.Edges
-	e.Reconnects, e.Hellos, e.Heartbeats, e.Snapshots, e.Events = stats.Reconnects, stats.Hellos, stats.Heartbeats, stats.Snapshots, stats.Events
-	e.Troubles = stats.Troubles
-	if !stats.FirstFull.IsZero() {
-		took := stats.FirstFull.Sub(r.connecting)
-		e.ConnectMS, e.ConnectRate = ms(took), number(float64(e.Target)/took.Seconds())
+	o, t := &r.result, r.traffic
+	o.Fleet = r.fleet.Stats()
+	if full := o.Fleet.FirstFull; !full.IsZero() {
+		o.ConnectMS = ms(full.Sub(r.connecting))
 	}
-	t := r.traffic
-	for _, one := range []struct {
-		into  *report.Requests
-		meter *measure.Meter
-	}{
-		{&r.report.Status, t.Status}, {&r.report.Summaries, t.Summaries}, {&r.report.Commands, t.Commands}, {&r.report.Settled, t.Settled},
-		{&r.report.Clients, t.Clients}, {&r.report.Events, t.Events}, {&r.report.Readers, t.Readers},
-	} {
-		*one.into = report.Of(one.meter.Counts(), one.meter.Histogram())
-	}
-	r.report.Gaps = t.Gaps.Load()
-	r.report.Totals = r.ledger.Totals()
-	r.report.Reconnect = reconnects(r.storms)
-}
-
-// reconnects sums storms up; one that never ended leaves no longest.
-func reconnects(storms []report.Storm) report.Reconnect {
-	all := report.Reconnect{Storms: storms}
-	for _, s := range storms {
-		if s.Back == nil {
-			all.All = nil
-			return all
-		}
-		if all.All == nil || *s.Back > *all.All {
-			all.All = s.Back
-		}
-	}
-	return all
+	o.Status, o.Summaries, o.Commands, o.Settled = t.Status.Tally(), t.Summaries.Tally(), t.Commands.Tally(), t.Settled.Tally()
+	o.Clients, o.Events, o.Readers = t.Clients.Tally(), t.Events.Tally(), t.Readers.Tally()
+	o.Gaps, o.Totals, o.Storms = t.Gaps.Load(), r.ledger.Totals(), r.storms
 }
 
 func ms(d time.Duration) *float64 { return number(float64(d) / float64(time.Millisecond)) }

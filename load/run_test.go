@@ -24,11 +24,11 @@ func scenario() Scenario {
 
 func runAgainst(t *testing.T, l *liar, s Scenario) *report.Report {
 	t.Helper()
-	r, err := Run(t.Context(), Target{HTTP: l.web.URL, EdgeWire: l.edges.Addr().String()}, s, nil, func(measure.Sample) {})
+	r, err := Run(t.Context(), Target{HTTP: l.web.URL, EdgeWire: l.edges.Addr().String()}, s, func(measure.Sample) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return r.Report(&s, nil)
 }
 
 // What a Control Plane does wrong is found, and what it does right isn't blamed.
@@ -92,12 +92,12 @@ func TestAnInterruptedRunReports(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	r, err := Run(ctx, Target{HTTP: l.web.URL, EdgeWire: l.edges.Addr().String()}, s, nil, func(measure.Sample) {})
+	r, err := Run(ctx, Target{HTTP: l.web.URL, EdgeWire: l.edges.Addr().String()}, s, func(measure.Sample) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !r.Interrupted || r.Edges.Connected != 3 {
-		t.Errorf("interrupted %v, edges %+v", r.Interrupted, r.Edges)
+	if !r.Interrupted || r.Connected != 3 {
+		t.Errorf("interrupted %v, %d connected", r.Interrupted, r.Connected)
 	}
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("it ended after %v", took)

@@ -14,6 +14,8 @@ import (
 	"iop/cmd/internal/program"
 	"iop/configs"
 	"iop/load"
+	"iop/load/join"
+	"iop/load/measure"
 	"iop/load/report"
 )
 
@@ -27,6 +29,8 @@ type command struct {
 	pid                  int
 	daemon               string
 	thresholds, reports  []string
+	processes            int
+	listen, join         string
 	given                map[string]string // configs' overrides that were given, by flag
 
 	exit int
@@ -48,6 +52,9 @@ func (c *command) register(root *cobra.Command) {
 	f.IntVar(&c.pid, "pid", 0, "the Control Plane's process, to watch its CPU and memory (default: who listens at --http, on this machine)")
 	f.StringArrayVar(&c.thresholds, "threshold", nil, "what must hold, such as 'status.p99<50ms' or 'errors<0.1%'; may be given again")
 	f.StringArrayVar(&c.reports, "report", nil, "write the report to this `file`, .json or .html; may be given again")
+	f.IntVar(&c.processes, "processes", 1, "run together with others that --join, `n` with this one")
+	f.StringVar(&c.listen, "listen", "127.0.0.1:0", "where they join, `host:port`")
+	f.StringVar(&c.join, "join", "", "do a share of the run that is led at `host:port`; what to do, it says")
 	for _, o := range configs.LoadScenarioOverrides {
 		f.Var(overrideFlag{o.Flag, c.given}, o.Flag, o.Usage)
 	}
@@ -71,15 +78,21 @@ const gcPercent = 50
 
 // load does the run and shows what came out.
 func (c *command) load(ctx context.Context) error {
+	ctx, stop := program.UntilSignal(ctx)
+	defer stop()
+	debug.SetGCPercent(gcPercent)
+	if c.join != "" {
+		return c.work(ctx)
+	}
 	scenario, thresholds, err := c.plan()
 	if err != nil {
 		return err
 	}
-	if err := c.raiseFileLimit(scenario.Edges.Count); err != nil {
+	if err := c.raiseFileLimit(scenario.Edges.Count / c.processes); err != nil {
 		return err
 	}
-	target := load.Target{HTTP: strings.TrimSuffix(c.http, "/"), EdgeWire: c.edgeWire, ClientWire: c.wire, Pid: c.pid,
-		EdgeToken: c.env("IOP_EDGE_TOKEN"), OperatorToken: c.env("IOP_OPERATOR_TOKEN")}
+	target := load.Target{HTTP: strings.TrimSuffix(c.http, "/"), EdgeWire: c.edgeWire, ClientWire: c.wire, Pid: c.pid}
+	c.tokens(&target)
 	if c.daemon != "" {
 		d, err := startDaemon(c.daemon)
 		if err != nil {
@@ -88,18 +101,53 @@ func (c *command) load(ctx context.Context) error {
 		defer d.close()
 		d.fill(&target)
 	}
-	ctx, stop := program.UntilSignal(ctx)
-	defer stop()
-	debug.SetGCPercent(gcPercent)
-	screen := newScreen(c.stderr, scenario.Edges.Count)
-	result, err := load.Run(ctx, target, scenario, thresholds, screen.show)
-	screen.close()
+	result, err := c.perform(ctx, target, scenario)
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(c.stdout, result.Text())
-	c.exit = exitCode(result)
-	return c.write(result)
+	out := result.Report(&scenario, thresholds)
+	fmt.Fprint(c.stdout, out.Text())
+	c.exit = exitCode(out)
+	return c.write(out)
+}
+
+// perform does the run, alone or with others.
+func (c *command) perform(ctx context.Context, target load.Target, s load.Scenario) (*load.Result, error) {
+	do := load.Run
+	if c.processes > 1 {
+		leader, err := join.Listen(c.listen)
+		if err != nil {
+			return nil, err
+		}
+		defer leader.Close()
+		fmt.Fprintf(c.stderr, "waiting for %d more: iop-load --join %s\n", c.processes-1, leader.Address())
+		if err := leader.Await(ctx, c.processes-1, func(name string) { fmt.Fprintln(c.stderr, "joined:", name) }); err != nil {
+			return nil, err
+		}
+		do = leader.Run
+	}
+	screen := newScreen(c.stderr, s.Edges.Count)
+	defer screen.close()
+	return do(ctx, target, s, screen.show)
+}
+
+// work does a share of another process's run. The report is the leader's.
+func (c *command) work(ctx context.Context) error {
+	var screen *screen
+	err := join.Work(ctx, c.join, c.tokens, func(p join.Part) error {
+		fmt.Fprintf(c.stderr, "joined a run of %s: %d Edges of it are here\n", p.Scenario.Name, p.Scenario.Edges.Count)
+		screen = newScreen(c.stderr, p.Scenario.Edges.Count)
+		return c.raiseFileLimit(p.Scenario.Edges.Count)
+	}, func(s measure.Sample) { screen.show(s) })
+	if screen != nil {
+		screen.close()
+	}
+	return err
+}
+
+// tokens come from the environment: a command line is there for everybody to see.
+func (c *command) tokens(t *load.Target) {
+	t.EdgeToken, t.OperatorToken = c.env("IOP_EDGE_TOKEN"), c.env("IOP_OPERATOR_TOKEN")
 }
 
 func exitCode(r *report.Report) int {
@@ -134,6 +182,9 @@ func (c *command) plan() (load.Scenario, []report.Threshold, error) {
 	}
 	if needsRestart(scenario) && c.daemon == "" {
 		return scenario, nil, program.Usage(fmt.Errorf("the scenario %s restarts the Control Plane; give --daemon, the binary to start", scenario.Name))
+	}
+	if c.processes < 1 || c.processes > 1 && needsRestart(scenario) {
+		return scenario, nil, program.Usage(fmt.Errorf("--processes %d: expected 1 or more, and 1 for a scenario that restarts the Control Plane", c.processes))
 	}
 	return scenario, thresholds, nil
 }

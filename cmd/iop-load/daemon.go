@@ -59,6 +59,7 @@ func (d *daemon) start() error {
 	d.cmd = exec.Command(d.bin, "--dev", "--http-listen", d.addresses.HTTP, "--wire-listen", d.addresses.Wire,
 		"--edge-wire-listen", d.addresses.EdgeWire, "--addresses-file", file)
 	d.cmd.Dir = d.dir
+	d.cmd.SysProcAttr = apart()
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err

@@ -85,7 +85,8 @@ func runAgainstDaemon(t *testing.T, stderr *watched, args ...string) ran {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	file := filepath.Join(t.TempDir(), "out.json")
 	var stdout bytes.Buffer
 	r := ran{code: run(append(args, "--daemon", bin, "--report", file), &stdout, stderr, func(string) string { return "" })}
@@ -100,20 +101,18 @@ func runAgainstDaemon(t *testing.T, stderr *watched, args ...string) ran {
 	return r
 }
 
-// watched is a stderr that calls seen at the first line with a word in it.
+// watched is a stderr that tells a test what is written, from the writer's goroutine.
 type watched struct {
 	mu   sync.Mutex
 	text strings.Builder
-	word string
-	seen func()
+	tell func(line string)
 }
 
 func (w *watched) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.seen != nil && strings.Contains(string(p), w.word) {
-		w.seen()
-		w.seen = nil
+	if w.tell != nil {
+		w.tell(string(p))
 	}
 	return w.text.Write(p)
 }
@@ -205,7 +204,12 @@ func TestAThresholdThatFails(t *testing.T) {
 }
 
 func TestAnInterruptStillReports(t *testing.T) {
-	stderr := &watched{word: "load 10/10", seen: func() { _ = syscall.Kill(os.Getpid(), syscall.SIGINT) }}
+	var once sync.Once
+	stderr := &watched{tell: func(line string) {
+		if strings.Contains(line, "load 10/10") {
+			once.Do(func() { _ = syscall.Kill(os.Getpid(), syscall.SIGINT) })
+		}
+	}}
 	began := time.Now()
 	r := runAgainstDaemon(t, stderr, "--edges", "10", "--duration", "1h")
 	if r.code != exitInterrupted || !r.report.Interrupted || !strings.Contains(r.stdout, "interrupted") {
@@ -213,5 +217,35 @@ func TestAnInterruptStillReports(t *testing.T) {
 	}
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %v", took)
+	}
+}
+
+// Two processes of their own join a third one.
+func TestProcessesJoin(t *testing.T) {
+	workers := make(chan error, 2)
+	stderr := &watched{tell: func(line string) {
+		_, address, ok := strings.Cut(line, "waiting for 2 more: iop-load --join ")
+		for i := 0; ok && i < 2; i++ {
+			go func() {
+				out, err := exec.Command("iop-load", "--join", strings.TrimSpace(address)).CombinedOutput()
+				if err != nil {
+					err = fmt.Errorf("%w\n%s", err, out)
+				}
+				workers <- err
+			}()
+		}
+	}}
+	r := runAgainstDaemon(t, stderr, "--processes", "3", "--edges", "30", "--status-rate", "30", "--command-rate", "9", "--duration", "2s")
+	for range 2 {
+		if err := <-workers; err != nil {
+			t.Error(err)
+		}
+	}
+	if r.code != program.ExitOK {
+		t.Errorf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	o := &r.report
+	if o.Processes != 3 || o.Edges.Target != 30 || o.Edges.Connected != 30 || o.Status.Sent != 60 || o.Status.OK != 60 || o.Commands.OK != 18 {
+		t.Errorf("%d processes, edges %+v, status %+v, commands %+v", o.Processes, o.Edges, o.Status.ErrorKinds, o.Commands.ErrorKinds)
 	}
 }

@@ -60,3 +60,21 @@ func (s *stats) trouble(kind string) {
 	defer s.mu.Unlock()
 	s.kinds[kind]++
 }
+
+// Add adds another fleet's; FirstFull stays.
+func (s *Stats) Add(o Stats) {
+	s.Connected += o.Connected
+	s.Hellos += o.Hellos
+	s.Reconnects += o.Reconnects
+	s.Heartbeats += o.Heartbeats
+	s.Snapshots += o.Snapshots
+	s.Events += o.Events
+	s.Answers += o.Answers
+	s.Commands += o.Commands
+	if s.Troubles == nil {
+		s.Troubles = map[string]uint64{}
+	}
+	for kind, n := range o.Troubles {
+		s.Troubles[kind] += n
+	}
+}

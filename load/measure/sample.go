@@ -17,6 +17,29 @@ type Sample struct {
 	CPU       *float64 `json:"cpu_percent"` // of one core
 }
 
+// Add adds another process's sample of the same moment; of times, the worst stay. The server is not added: it is one.
+func (s *Sample) Add(o Sample) {
+	s.Target += o.Target
+	s.Connected += o.Connected
+	s.Status.add(o.Status)
+	s.Commands.add(o.Commands)
+	s.Events.add(o.Events)
+	s.Errors += o.Errors
+	s.Excused += o.Excused
+}
+
+func (r *Rate) add(o Rate) {
+	r.PerSecond += o.PerSecond
+	r.P50, r.P99 = worst(r.P50, o.P50), worst(r.P99, o.P99)
+}
+
+func worst(a, b *float64) *float64 {
+	if a == nil || b != nil && *b > *a {
+		return b
+	}
+	return a
+}
+
 // Rate is one kind of request over the time since the sample before.
 type Rate struct {
 	PerSecond float64  `json:"per_second"` // that were answered well

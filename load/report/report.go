@@ -110,9 +110,10 @@ type Tool struct {
 }
 
 // Of makes the report of one kind of request.
-func Of(c measure.Counts, h *hdrhistogram.Histogram) Requests {
-	r := Requests{Sent: c.Sent, OK: c.OK, Errors: c.Errors, Excused: c.Excused, NotSent: c.NotSent,
-		ErrorKinds: c.Kinds, ExcuseKinds: c.Excuses, Histogram: buckets(h)}
+func Of(t measure.Tally) Requests {
+	h := t.Times
+	r := Requests{Sent: t.Sent, OK: t.OK, Errors: t.Errors, Excused: t.Excused, NotSent: t.NotSent,
+		ErrorKinds: t.Kinds, ExcuseKinds: t.Excuses, Histogram: buckets(h)}
 	if h.TotalCount() > 0 {
 		ms := func(us int64) *float64 { v := float64(us) / 1000; return &v }
 		r.P50, r.P90, r.P99 = ms(h.ValueAtPercentile(50)), ms(h.ValueAtPercentile(90)), ms(h.ValueAtPercentile(99))

@@ -23,7 +23,7 @@ func example() *Report {
 		m.Begin()
 		m.End(time.Duration(i+1)*time.Millisecond, measure.Outcome{})
 	}
-	status := Of(m.Counts(), m.Histogram())
+	status := Of(m.Tally())
 	status.Sent, status.Errors = 1000, 2
 	status.ErrorKinds = map[string]uint64{"edge_timeout": 1, "<b>odd</b>": 1}
 	return &Report{

@@ -1,0 +1,35 @@
+package join
+
+import (
+	"strconv"
+
+	"iop/load"
+)
+
+// Share is the part of process i of n: its share of the Edges and of every rate, under a prefix of its own.
+func Share(s load.Scenario, i, n int) load.Scenario {
+	s.Edges.Count = share(s.Edges.Count, i, n)
+	s.Edges.IDPrefix += strconv.Itoa(i) + "-"
+	if s.Edges.ConnectRate > 0 {
+		s.Edges.ConnectRate = max(1, share(s.Edges.ConnectRate, i, n))
+	}
+	t := &s.Traffic
+	for _, rate := range []*int{&t.StatusRate, &t.SummaryRate, &t.CommandRate, &t.ClientRate, &t.SlowReaders} {
+		*rate = share(*rate, i, n)
+	}
+	if t.Readers > 0 { // each process looks after the events of its own Edges
+		t.Readers = max(1, share(t.Readers, i, n))
+	}
+	disturb := make([]load.Disturbance, len(s.Disturb))
+	copy(disturb, s.Disturb)
+	for j := range disturb {
+		if disturb[j].Rate > 0 {
+			disturb[j].Rate = max(1, share(disturb[j].Rate, i, n))
+		}
+	}
+	s.Disturb = disturb
+	return s
+}
+
+// share divides so that all shares together are the whole.
+func share(whole, i, n int) int { return whole*(i+1)/n - whole*i/n }

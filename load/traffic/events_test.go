@@ -1,0 +1,185 @@
+package traffic
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"iop/load/ledger"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newTraffic is a load on a server that a test plays.
+func newTraffic(t *testing.T, handler http.Handler) *Traffic {
+	web := httptest.NewServer(handler)
+	t.Cleanup(web.Close)
+	tr := New(Options{HTTP: web.URL, Token: "secret", Edges: 3, IDPrefix: "t-", Ledger: ledger.New("t-", 3),
+		Calm: func(int) (uint32, bool) { return 1, true }, EventPrefix: "load event ", Timeout: time.Second, CommandTimeout: time.Second,
+		QuickOperation: "quick", PhasedOperation: "phased", NonceKey: "nonce", EdgeKey: "edge_id", StampLabel: "stamp", PhaseDelay: time.Millisecond})
+	t.Cleanup(tr.http.CloseIdleConnections)
+	t.Cleanup(tr.streams.CloseIdleConnections)
+	return tr
+}
+
+func said(id, edge string, n int) string {
+	return fmt.Sprintf("id: %s\nevent: provider_changed\ndata: {\"edge_id\":%q,\"kind\":\"provider_changed\",\"message\":\"load event %d\",\"at\":%q}\n\n",
+		id, edge, n, time.Now().UTC().Format(time.RFC3339Nano))
+}
+
+func TestALiveReader(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var resumed, authorized string
+	calls := 0
+	tr := newTraffic(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls++
+		w.Header().Set("Content-Type", "text/event-stream")
+		if calls == 1 {
+			fmt.Fprint(w, ": hello\n\n", said("a-1", "t-00001", 1), said("a-2", "t-00001", 2), said("a-3", "t-00002", 5),
+				"event: gap\ndata: {\"reason\":\"overwritten\"}\n\n", said("a-4", "t-00001", 4), said("a-5", "somebody", 1))
+			return
+		}
+		resumed, authorized = r.Header.Get("Last-Event-ID"), r.Header.Get("Authorization")
+		fmt.Fprint(w, said("a-6", "t-00001", 3), said("a-7", "t-00002", 5))
+		w.(http.Flusher).Flush()
+		cancel()
+		<-r.Context().Done()
+	}))
+	tr.readEvents(ctx, false)
+	if resumed != "a-5" || authorized != "Bearer secret" {
+		t.Errorf("it came back after %q, as %q", resumed, authorized)
+	}
+	if n := tr.Gaps.Load(); n != 1 {
+		t.Errorf("%d gaps", n)
+	}
+	// The end cuts the second stream, so that its events may or may not have been read; the first one's were.
+	if n := tr.Events.Counts().OK; n < 5 {
+		t.Errorf("%d events", n)
+	}
+	if kinds := tr.Readers.Counts().Kinds; kinds["stream ended"] != 1 {
+		t.Errorf("ends of streams: %v", kinds)
+	}
+}
+
+func TestALiveReaderFindsDisorder(t *testing.T) {
+	tr := newTraffic(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, said("1", "t-00001", 1), said("2", "t-00001", 3), said("3", "t-00001", 2), said("4", "t-00001", 3), "data: {\n\n")
+	}))
+	r := &eventReader{t: tr, book: tr.opts.Ledger.Events()}
+	r.read(t.Context())
+	if got, want := tr.opts.Ledger.Totals(), (ledger.Totals{OutOfOrder: 1, Duplicated: 1}); got != want {
+		t.Errorf("totals %+v, want %+v", got, want)
+	}
+	if tr.Events.Counts().Kinds["not JSON"] != 1 {
+		t.Errorf("errors %v", tr.Events.Counts().Kinds)
+	}
+}
+
+func TestEdgeNumbers(t *testing.T) {
+	tr := newTraffic(t, http.NotFoundHandler())
+	for id, want := range map[string]int{"t-00000": 0, "t-00002": 2, "t-00003": -1, "t-2": -1, "t-000002": -1, "x-00001": -1, "t-": -1, "t--0001": -1} {
+		got, ok := tr.number(id)
+		if !ok {
+			got = -1
+		}
+		if got != want {
+			t.Errorf("%s is number %d, want %d", id, got, want)
+		}
+	}
+}
+
+func TestAnswersAreTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		want   string
+	}{
+		"a problem":               {503, `{"code":"edge_disconnected"}`, "edge_disconnected"},
+		"no problem":              {500, `oops`, "status 500"},
+		"no JSON":                 {200, `oops`, "not JSON"},
+		"another Edge":            {200, `{"edge_id":"t-00009","source":"live","nodes":[{"labels":{"stamp":"t-00001/1"}}]}`, "not its answer"},
+		"without a stamp":         {200, `{"edge_id":"t-00001","source":"live","nodes":[]}`, "not its answer"},
+		"an answer of no Edge":    {200, `{"edge_id":"t-00001","source":"live","nodes":[{"labels":{"stamp":"t-00001/9"}}]}`, "not its answer"},
+		"one that isn't from now": {200, `{"edge_id":"t-00001","source":"cached","nodes":[{"labels":{"stamp":"STAMP"}}]}`, "not live"},
+		"the right one":           {200, `{"edge_id":"t-00001","source":"live","nodes":[{"labels":{"stamp":"STAMP"}}]}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var tr *Traffic
+			tr = newTraffic(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(c.status)
+				fmt.Fprint(w, strings.Replace(c.body, "STAMP", tr.opts.Ledger.Answer(1), 1))
+			}))
+			a := tr.ask(http.MethodGet, "/edges/t-00001/status", nil, time.Second)
+			got := a.kind
+			if got == "" {
+				got = tr.checkStatus(1, "t-00001", a)
+			}
+			if got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestNoAnswer(t *testing.T) {
+	tr := newTraffic(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			c.Close()
+		}
+	}))
+	if a := tr.ask(http.MethodPost, "/", []byte("{}"), time.Second); a.kind != "no answer: connection lost" {
+		t.Errorf("%q", a.kind)
+	}
+	tr.opts.HTTP = "http://127.0.0.1:1"
+	if a := tr.ask(http.MethodGet, "/", nil, time.Second); a.kind != "no answer: refused" {
+		t.Errorf("%q", a.kind)
+	}
+}
+
+// A command that the Edge goes on with is looked after until its end.
+func TestFollow(t *testing.T) {
+	for name, c := range map[string]struct {
+		states  []string
+		ok      bool
+		outcome string
+	}{
+		"to its end":  {[]string{"accepted", "running", "succeeded"}, true, ""},
+		"it failed":   {[]string{"running", "failed"}, true, "command failed"},
+		"it is gone":  {[]string{""}, false, "not waited for"},
+		"a bad nonce": {[]string{"succeeded"}, false, "not its result"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var nonce string
+			calls := 0
+			tr := newTraffic(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				state := c.states[min(calls, len(c.states)-1)]
+				calls++
+				shown := nonce
+				if !c.ok {
+					shown = "other"
+				}
+				fmt.Fprintf(w, `{"operation_id":"op","edge_id":"t-00001","state":%q,"result":{"nonce":%q,"edge_id":"t-00001"}}`, state, shown)
+			}))
+			nonce = tr.opts.Ledger.Ask(1)
+			tr.opts.Ledger.Arrived(1, "op", nonce)
+			enough := make(chan struct{})
+			tr.enough = enough
+			if c.states[0] == "" {
+				close(enough)
+			}
+			tr.follow(time.Now(), 1, "t-00001", nonce, "op", func() bool { return false })
+			counts := tr.Settled.Counts()
+			if c.outcome == "" && counts.OK != 1 || c.outcome != "" && counts.Kinds[c.outcome]+counts.Excuses[c.outcome] != 1 {
+				t.Errorf("%+v, want %q", counts, c.outcome)
+			}
+		})
+	}
+}
