@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"sync"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -52,12 +53,20 @@ func valueOf(m *dto.Metric) float64 {
 	}
 }
 
+// lineReaders are kept, since hundreds of providers are asked every few seconds.
+var lineReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, maxLineBytes) }}
+
 // linesAbout keeps the lines about some names. An engine's page is mostly histograms, and parsing all of it
 // every few seconds to use two lines would be most of what an Edge does; and so a page that is
 // broken elsewhere still serves.
 func linesAbout(page io.Reader, names []string) ([]byte, error) {
 	var kept []byte
-	in := bufio.NewReaderSize(page, maxLineBytes)
+	in := lineReaders.Get().(*bufio.Reader)
+	in.Reset(page)
+	defer func() {
+		in.Reset(nil) // holds on to no page
+		lineReaders.Put(in)
+	}()
 	for {
 		line, err := in.ReadSlice('\n')
 		tooLong := errors.Is(err, bufio.ErrBufferFull)
