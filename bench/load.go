@@ -12,7 +12,7 @@ import (
 
 // load asks for statuses in a closed loop and gives the server's CPU a round trip and the round trips a second.
 func (s *server) load(set settings, requests int) (cpuMicros, rate float64, err error) {
-	before, err := cpuTime(s.cmd.Process.Pid)
+	before, err := s.process().Usage()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -38,9 +38,9 @@ func (s *server) load(set settings, requests int) (cpuMicros, rate float64, err 
 		return 0, 0, err
 	}
 	took := time.Since(began)
-	after, err := cpuTime(s.cmd.Process.Pid)
+	after, err := s.process().Usage()
 	n := float64(requests)
-	return float64((after - before).Microseconds()) / n, n / took.Seconds(), err
+	return float64((after.CPU - before.CPU).Microseconds()) / n, n / took.Seconds(), err
 }
 
 func status(client *http.Client, url string) error {

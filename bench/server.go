@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"iop/load/measure"
 )
 
 // server is one of the two, running.
@@ -78,6 +80,8 @@ func start(command func(dir string) (*exec.Cmd, error)) (*server, error) {
 	return nil, errors.New("the server isn't ready")
 }
 
+func (s *server) process() measure.Process { return measure.Process{Pid: s.cmd.Process.Pid} }
+
 func (s *server) stop() {
 	_ = s.cmd.Process.Kill()
 	_ = s.cmd.Wait()
@@ -142,34 +146,6 @@ func (s *server) settled() (rss, goroutines int64, err error) {
 			goroutines = int64(f)
 		}
 	}
-	rss, err = residentBytes(s.cmd.Process.Pid)
-	return rss, goroutines, err
-}
-
-func residentBytes(pid int) (int64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			return kib << 10, err
-		}
-	}
-	return 0, errors.New("no VmRSS in /proc")
-}
-
-// tick is the unit of CPU times in /proc, the same on every Linux.
-const tick = 10 * time.Millisecond
-
-func cpuTime(pid int) (time.Duration, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	user, err1 := strconv.ParseInt(f[11], 10, 64)
-	system, err2 := strconv.ParseInt(f[12], 10, 64)
-	return time.Duration(user+system) * tick, errors.Join(err1, err2)
+	u, err := s.process().Usage()
+	return u.Resident, goroutines, err
 }

@@ -67,6 +67,7 @@ func (s *server) acceptEdges(l net.Listener) {
 // edge is one connection. Its goroutine reads; whoever has something to say writes, under the mutex.
 type edge struct {
 	id     string
+	hello  uint64 // its request's id
 	conn   net.Conn
 	frames *wire.FrameReader
 
@@ -81,7 +82,7 @@ type edge struct {
 func (s *server) serve(c net.Conn) {
 	defer c.Close()
 	e := &edge{conn: c, frames: wire.NewFrameReader(c, wire.MaxHelloBytes)}
-	if !e.hello() {
+	if !e.readHello() {
 		return
 	}
 	s.claim(e)
@@ -107,18 +108,18 @@ func (e *edge) next() (*iopv1.Envelope, error) {
 	return wire.Decode(frame)
 }
 
-func (e *edge) hello() bool {
+func (e *edge) readHello() bool {
 	_ = e.conn.SetReadDeadline(time.Now().Add(helloTimeout))
 	m, err := e.next()
 	if err != nil || m.GetEdgeHelloRequest() == nil {
 		return false
 	}
-	e.id = m.GetEdgeHelloRequest().EdgeId
+	e.id, e.hello = m.GetEdgeHelloRequest().EdgeId, m.Id
 	return wire.ValidEdgeID(e.id)
 }
 
 func (e *edge) welcome() error {
-	return e.send(&iopv1.Envelope{Body: &iopv1.Envelope_EdgeHelloResponse{EdgeHelloResponse: &iopv1.EdgeHelloResponse{
+	return e.send(&iopv1.Envelope{ReplyTo: e.hello, Body: &iopv1.Envelope_EdgeHelloResponse{EdgeHelloResponse: &iopv1.EdgeHelloResponse{
 		ServerId: "baseline", ProtocolVersion: 1, HeartbeatInterval: durationpb.New(heartbeat),
 		MaxFrameBytes: wire.DefaultMaxFrameBytes, ServerTime: timestamppb.Now()}}})
 }
