@@ -91,18 +91,16 @@ func (s *Site) names(nodeID string) string {
 			parts = append(parts, fmt.Sprintf("%s (%.60s at %s, %v)", l.ID, l.Model, l.Provider, time.Since(l.Since).Round(time.Second)))
 		}
 	}
-	if len(parts) == 0 { // by the gauges of its backends
-		for _, at := range s.gauges(nodeID) {
-			parts = append(parts, fmt.Sprintf("%v at %v", at["in_flight"], at["provider_id"]))
-		}
-	}
 	if more > 0 {
-		parts = append(parts, fmt.Sprintf("%d more", more))
+		parts = append(parts, fmt.Sprintf("%d more leases", more))
+	}
+	for _, at := range s.gauges(nodeID) {
+		parts = append(parts, fmt.Sprintf("%v at %v", at["in_flight"], at["provider_id"]))
 	}
 	return ": " + strings.Join(parts, ", ") + "."
 }
 
-// runningAt is what runs at a node: its leases, or what its backends say where no leases are taken.
+// runningAt is what runs at a node: its leases, and what its backends say where no leases are taken.
 func (s *Site) runningAt(nodeID string) []any {
 	running := []any{}
 	for _, l := range s.pool.Live() {
@@ -110,19 +108,18 @@ func (s *Site) runningAt(nodeID string) []any {
 			running = append(running, leaseView(l))
 		}
 	}
-	if len(running) == 0 {
-		for _, at := range s.gauges(nodeID) {
-			running = append(running, at)
-		}
+	for _, at := range s.gauges(nodeID) {
+		running = append(running, at)
 	}
 	return running
 }
 
+// gauges is what runs at the providers whose requests don't go through the Edge.
 func (s *Site) gauges(nodeID string) []map[string]any {
 	var at []map[string]any
 	for _, n := range s.Nodes() {
 		for _, p := range n.Providers {
-			if running := p.General.InFlight + p.LongContext.InFlight; n.ID == nodeID && running > 0 {
+			if running := p.General.InFlight + p.LongContext.InFlight; n.ID == nodeID && running > 0 && !s.leased(n.ID, p.ID) {
 				at = append(at, map[string]any{"provider_id": p.ID, "in_flight": running})
 			}
 		}

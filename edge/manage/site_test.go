@@ -1,0 +1,290 @@
+package manage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"iop/edge"
+	"iop/edge/lease"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// house is a Site whose nodes a test changes.
+type house struct {
+	mu      sync.Mutex
+	nodes   []edge.Node
+	changed func()
+}
+
+func (h *house) Nodes() []edge.Node {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.nodes
+}
+
+func (h *house) Run(ctx context.Context, changed func()) {
+	h.mu.Lock()
+	h.changed = changed
+	h.mu.Unlock()
+	changed()
+	<-ctx.Done()
+}
+
+// set changes a provider, and waits until whoever must know does.
+func (h *house) set(change func(n *edge.Node, p *edge.Provider)) {
+	h.mu.Lock()
+	h.nodes = slices.Clone(h.nodes)
+	n := &h.nodes[0]
+	n.Providers = slices.Clone(n.Providers)
+	change(n, &n.Providers[0])
+	h.mu.Unlock()
+	h.changed()
+	pass(tellGap)
+}
+
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func provider(id string) edge.Provider {
+	return edge.Provider{ID: id, Type: "vllm", Models: []string{"m"}, Status: edge.Available, Health: edge.Online,
+		General: edge.Counters{Capacity: 2, InFlight: 9, Queued: 9}, LongContext: edge.Counters{Capacity: 1}}
+}
+
+var a = lease.Key{Node: "n", Provider: "a"}
+
+// running is a Site of one node, whose provider a is leased and whose provider b is not.
+func running(t *testing.T) (*Site, *house, *atomic.Int32) {
+	t.Helper()
+	h := &house{nodes: []edge.Node{{ID: "n", Connected: true, Providers: []edge.Provider{provider("a"), provider("b")}}}}
+	s := New(Options{Site: h, Queue: 4, Leased: func(_, id string) bool { return id == "a" }})
+	told := new(atomic.Int32)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		s.Run(ctx, func() { told.Add(1) })
+		close(done)
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	pass(2 * tellGap)
+	return s, h, told
+}
+
+func acquire(t *testing.T, s *Site) *lease.Lease {
+	t.Helper()
+	l, err := s.Pool().Acquire(t.Context(), "m", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (s *Site) shown() edge.Provider { return s.Nodes()[0].Providers[0] }
+
+func TestNumbersAreTheLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h, told := running(t)
+		check := func(when string, status edge.Status, inFlight, queued uint32) {
+			t.Helper()
+			if p := s.shown(); p.Status != status || p.General != (edge.Counters{Capacity: 2, InFlight: inFlight, Queued: queued}) {
+				t.Errorf("%s it is %+v", when, p)
+			}
+		}
+		check("at first", edge.Available, 0, 0)
+		first, second := acquire(t, s), acquire(t, s)
+		go func() {
+			l, err := s.Pool().Acquire(t.Context(), "m", false)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			l.Release()
+		}()
+		before := told.Load()
+		pass(tellGap)
+		check("full", edge.Busy, 2, 1)
+		if told.Load() == before {
+			t.Error("nobody was told")
+		}
+		if b := s.Nodes()[0].Providers[1]; b.General.InFlight != 9 {
+			t.Errorf("what isn't leased is %+v", b)
+		}
+		h.set(func(_ *edge.Node, p *edge.Provider) { p.Health, p.Status = edge.Degraded, edge.Unavailable })
+		check("degraded", edge.Unavailable, 2, 1)
+		first.Release()
+		second.Release()
+		pass(tellGap)
+		check("degraded and empty", edge.Unavailable, 0, 0)
+	})
+}
+
+func TestALeaseEndsWithItsNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h, _ := running(t)
+		l := acquire(t, s)
+		h.set(func(n *edge.Node, p *edge.Provider) {
+			n.Connected = false
+			p.Health, p.Status, p.General, p.LongContext = edge.Offline, edge.Unavailable, edge.Counters{}, edge.Counters{}
+		})
+		if !errors.Is(context.Cause(l.Context()), lease.ErrGone) || s.shown().General != (edge.Counters{}) {
+			t.Errorf("the lease ended with %v, the provider is %+v", context.Cause(l.Context()), s.shown())
+		}
+		h.set(func(n *edge.Node, p *edge.Provider) { n.Connected, *p = true, provider("a") })
+		l.Release() // late
+		if p := s.shown(); p.Status != edge.Available || p.General.InFlight != 0 || p.General.Capacity != 2 {
+			t.Errorf("back it is %+v", p)
+		}
+	})
+}
+
+func TestNothingIsToldWhenNothingChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, told := running(t)
+		before := told.Load()
+		pass(time.Hour)
+		if n := told.Load() - before; n != 0 {
+			t.Errorf("told %d times", n)
+		}
+	})
+}
+
+func TestUnderLoadItIsToldAtItsPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _, told := running(t)
+		before := told.Load()
+		for range 1000 {
+			acquire(t, s).Release()
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := told.Load() - before; n < 15 || n > 25 {
+			t.Errorf("told %d times in 10 s", n)
+		}
+	})
+}
+
+// do runs an operation as the Edge does.
+func do(t *testing.T, s *Site, operation, node string, parameters map[string]any) (map[string]any, error) {
+	return s.Operations()[operation](t.Context(), &edge.Command{ID: "c", Operation: operation, NodeID: node, Parameters: parameters})
+}
+
+func TestADrainWaitsForWhatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h, _ := running(t)
+		h.mu.Lock()
+		h.nodes[0].Providers[1].General.InFlight = 0
+		h.mu.Unlock()
+		l := acquire(t, s)
+		go func() {
+			time.Sleep(time.Minute)
+			if _, err := s.Pool().Acquire(t.Context(), "m", false); !errors.Is(err, lease.ErrNoProvider) {
+				t.Errorf("while it drains a request is told %v", err)
+			}
+			if p := s.shown(); p.Status != edge.Unavailable || p.Health != edge.Online || p.General.InFlight != 1 {
+				t.Errorf("while it drains it is %+v", p)
+			}
+			l.Release()
+		}()
+		result, err := do(t, s, "node.drain", "n", nil)
+		if waited, _ := result["waited_seconds"].(float64); err != nil || waited < 60 || waited > 61 || result["in_flight"] != uint32(0) {
+			t.Errorf("it ended with %v, %v", result, err)
+		}
+		if l.Context().Err() == nil || !errors.Is(context.Cause(l.Context()), context.Canceled) {
+			t.Errorf("the lease ended with %v", context.Cause(l.Context()))
+		}
+		if _, err := do(t, s, "node.resume", "n", nil); err != nil || s.shown().Status != edge.Available {
+			t.Errorf("resumed it is %+v, %v", s.shown(), err)
+		}
+	})
+}
+
+func TestADrainEndsAtItsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _, _ := running(t)
+		l := acquire(t, s)
+		result, err := do(t, s, "node.drain", "n", map[string]any{"deadline_seconds": 30.0})
+		want := fmt.Sprintf("10 requests still run after 30s: %s (m at a, 30s), 9 at b.", l.ID)
+		if err == nil || err.Error() != want || result["in_flight"] != uint32(10) || len(result["running"].([]any)) != 2 {
+			t.Errorf("it ended with %v, %v; want %s", result, err, want)
+		}
+		if !s.Pool().Drained("n") || l.Context().Err() != nil {
+			t.Error("the node isn't drained any more, or its lease was cut")
+		}
+		l.Release()
+		_, err = do(t, s, "node.drain", "n", map[string]any{"deadline_seconds": 0.0})
+		if err == nil || err.Error() != "9 requests still run after 0s: 9 at b." {
+			t.Errorf("by the gauges it ended with %v", err)
+		}
+	})
+}
+
+func TestAResumeEndsADrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _, _ := running(t)
+		acquire(t, s)
+		go func() {
+			time.Sleep(time.Second)
+			_, _ = do(t, s, "node.resume", "n", nil)
+		}()
+		if _, err := do(t, s, "node.drain", "n", nil); err == nil || !strings.Contains(err.Error(), "resumed") {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+}
+
+func TestRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _, _ := running(t)
+		l := acquire(t, s)
+		listed, err := do(t, s, "run.list", "", nil)
+		if err != nil || listed["total"] != 1 || listed["leases"].([]any)[0].(map[string]any)["lease_id"] != l.ID {
+			t.Errorf("listed %v, %v", listed, err)
+		}
+		if listed, _ := do(t, s, "run.list", "other", nil); listed["total"] != 0 {
+			t.Errorf("at another node %v", listed)
+		}
+		cancelled, err := do(t, s, "run.cancel", "", map[string]any{"lease_id": l.ID})
+		if err != nil || cancelled["provider_id"] != "a" || !errors.Is(context.Cause(l.Context()), lease.ErrCancelled) || s.Pool().Loads()[a].InFlight != 0 {
+			t.Errorf("cancelled %v, %v", cancelled, err)
+		}
+	})
+}
+
+func TestBadCommandsAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _, _ := running(t)
+		for name, c := range map[string]struct {
+			operation, node string
+			parameters      map[string]any
+			want            string
+		}{
+			"no node":              {"node.drain", "", nil, "needs a node_id"},
+			"another node":         {"node.resume", "x", nil, `no node "x"`},
+			"a mistyped parameter": {"node.drain", "n", map[string]any{"deadline": 5.0}, "takes deadline_seconds"},
+			"no number":            {"node.drain", "n", map[string]any{"deadline_seconds": "5"}, "isn't a number"},
+			"a negative number":    {"node.drain", "n", map[string]any{"deadline_seconds": -1.0}, "isn't a number"},
+			"takes none":           {"node.resume", "n", map[string]any{"x": nil}, "takes none"},
+			"no provider":          {"provider.disable", "n", nil, "provider_id is missing"},
+			"another provider":     {"provider.enable", "n", map[string]any{"provider_id": "x"}, `no provider "x"`},
+			"no lease":             {"run.cancel", "", map[string]any{"lease_id": "x"}, "no such lease"},
+		} {
+			if _, err := do(t, s, c.operation, c.node, c.parameters); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %q", name, err, c.want)
+			}
+			if s.Pool().Drained("n") {
+				t.Fatalf("%s: and the node is drained", name)
+			}
+		}
+	})
+}
