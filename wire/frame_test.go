@@ -26,9 +26,9 @@ func TestFrameReader(t *testing.T) {
 		{"nothing", "", nil, io.EOF},
 		{"one", frameOf("a"), []string{"a"}, io.EOF},
 		{"several at once", frameOf("a") + frameOf("bc") + frameOf("d"), []string{"a", "bc", "d"}, io.EOF},
-		{"as large as its own buffer", frameOf(long[:512]) + frameOf("x"), []string{long[:512], "x"}, io.EOF},
-		{"header at the end of its buffer", frameOf(long[:504]) + frameOf("xyz"), []string{long[:504], "xyz"}, io.EOF},
-		{"just larger than its own buffer", frameOf(long[:513]) + frameOf("x"), []string{long[:513], "x"}, io.EOF},
+		{"as large as its own buffer", frameOf(long[:smallFrame]) + frameOf("x"), []string{long[:smallFrame], "x"}, io.EOF},
+		{"header at the end of its buffer", frameOf(long[:smallFrame-8]) + frameOf("xyz"), []string{long[:smallFrame-8], "xyz"}, io.EOF},
+		{"just larger than its own buffer", frameOf(long[:smallFrame+1]) + frameOf("x"), []string{long[:smallFrame+1], "x"}, io.EOF},
 		{"large between small", frameOf("a") + frameOf(long) + frameOf("b"), []string{"a", long, "b"}, io.EOF},
 		{"at the limit", frameOf(strings.Repeat("m", 8192)), []string{strings.Repeat("m", 8192)}, io.EOF},
 		{"over the limit", frameOf("a") + frameOf(strings.Repeat("m", 8193)), []string{"a"}, ErrFrameLength},
@@ -95,7 +95,7 @@ func (s *stopped) Read(p []byte) (int, error) {
 // TestFrameReaderClaimsNoMemory: a peer that announces a megabyte and sends little makes nothing of that size.
 func TestFrameReaderClaimsNoMemory(t *testing.T) {
 	announced := frameOf(strings.Repeat("m", 1<<20))
-	for _, sent := range []int{4, 100, 515, 600, 10_000, 300_000} {
+	for _, sent := range []int{HeaderBytes, HeaderBytes + smallFrame - 1, 600, 10_000, 300_000} {
 		var r *FrameReader
 		claimed := -1
 		r = NewFrameReader(&stopped{strings.NewReader(announced[:sent]), func() {
@@ -107,7 +107,7 @@ func TestFrameReaderClaimsNoMemory(t *testing.T) {
 		if _, err := r.Next(); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Fatalf("got %v", err)
 		}
-		if most := max(pooledBytes, 2*sent+4096); claimed > most || sent <= len(r.small) && claimed > 0 {
+		if most := max(pooledBytes, 2*sent+4096); claimed > most || sent < HeaderBytes+smallFrame && claimed > 0 {
 			t.Errorf("%d bytes sent, %d claimed", sent, claimed)
 		}
 	}
@@ -141,7 +141,7 @@ func TestFrameReaderAllocatesNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("counted without the race detector")
 	}
-	for _, size := range []int{20, 512, 20_000} {
+	for _, size := range []int{20, smallFrame, 20_000} {
 		stream := &endless{frame: []byte(frameOf(strings.Repeat("m", size)))}
 		r := NewFrameReader(stream, 1<<20)
 		if n := testing.AllocsPerRun(1000, func() {

@@ -14,7 +14,7 @@ import (
 
 var timed = LinkOptions{MaxQueueFrames: 100, MaxQueueBytes: 8 << 20, WriteTimeout: 10 * time.Second}
 
-func tlsPipeRig(t *testing.T) *rig {
+func tlsPipeRig(t *testing.T, o *LinkOptions) *rig {
 	near, far := net.Pipe()
 	t.Cleanup(func() { near.Close(); far.Close() })
 	server, client := tls.Server(near, testTLS()[0]), tls.Client(far, testTLS()[1])
@@ -23,7 +23,7 @@ func tlsPipeRig(t *testing.T) *rig {
 	if err := errors.Join(client.Handshake(), <-shaken); err != nil {
 		t.Fatal(err)
 	}
-	return connRig(server, client, &timed)
+	return connRig(server, client, o)
 }
 
 func eachPipe(t *testing.T, test func(*testing.T, *rig)) {
@@ -32,7 +32,7 @@ func eachPipe(t *testing.T, test func(*testing.T, *rig)) {
 		synctest.Test(t, func(t *testing.T) { test(t, pipeRig(t, &timed)) })
 	})
 	t.Run("tls", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { test(t, tlsPipeRig(t)) })
+		synctest.Test(t, func(t *testing.T) { test(t, tlsPipeRig(t, &timed)) })
 	})
 }
 
@@ -107,11 +107,35 @@ func TestFinishIsBounded(t *testing.T) {
 	})
 }
 
+// TestGoodbyeIsBounded: TLS would try for 5 s to write its goodbye.
+func TestGoodbyeIsBounded(t *testing.T) {
+	testTLS()
+	o := timed
+	o.WriteTimeout = 2 * time.Second
+	for how, end := range map[string]struct {
+		call  func(Link)
+		takes time.Duration
+	}{"finish": {Link.Finish, o.WriteTimeout}, "abort": {Link.Abort, 0}} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := tlsPipeRig(t, &o)
+				ended := r.serveReader()
+				began := time.Now()
+				end.call(r.link)
+				<-ended
+				if took := time.Since(began); took != end.takes {
+					t.Errorf("it took %v, want %v", took, end.takes)
+				}
+			})
+		})
+	}
+}
+
 // TestLinger: what comes after Finish is discarded for LingerTime, whatever deadline the reader's owner would set.
 func TestLinger(t *testing.T) {
 	testTLS()
 	synctest.Test(t, func(t *testing.T) {
-		r := tlsPipeRig(t)
+		r := tlsPipeRig(t, &timed)
 		peerSaw := make(chan error, 1)
 		go func() {
 			_, err := io.Copy(io.Discard, r.peer)
@@ -129,6 +153,7 @@ func TestLinger(t *testing.T) {
 		}()
 		began := time.Now()
 		r.link.Finish()
+		synctest.Wait() // the write half is shut
 		r.link.ReadBy(time.Now().Add(time.Hour))
 		r.link.Drain()
 		if took := time.Since(began); took != LingerTime {

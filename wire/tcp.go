@@ -156,8 +156,7 @@ func (l *TCPLink) finishLocked() {
 	// The owner's read deadline ends here. shutWrite sets the one that counts; this is for a shutWrite that never comes.
 	_ = l.conn.SetReadDeadline(l.finishBy.Add(LingerTime))
 	switch {
-	case l.writing: // the writer sees it through, but a write that stands has no more time than this
-		_ = l.conn.SetWriteDeadline(l.finishBy)
+	case l.writing: // the writer sees it through; the write it is in ends sooner than finishBy
 	case l.try != nil && len(l.outbox.waiting) == 0:
 		l.shutWrite()
 		close(l.written)

@@ -144,8 +144,6 @@ func newTLSMaterial(files TLSFiles, b tlsBytes) (*tlsMaterial, error) {
 		if !edge.ClientCAs.AppendCertsFromPEM([]byte(b.edgeCA)) {
 			return nil, fmt.Errorf("%s: no certificate that can be read", files.EdgeCA)
 		}
-		// A ticket would let an Edge back in that an authority which is gone now has vouched for.
-		edge.SessionTicketsDisabled = true
 	}
 	return &tlsMaterial{cert: cert, edge: edge}, nil
 }
