@@ -16,7 +16,7 @@ import (
 // wasn't up, once; a command is written at most once, ever; and in the end nothing is left, no connection, no pending
 // request, no command under way.
 func TestRandomInterleavings(t *testing.T) {
-	seeds := uint64(40)
+	seeds := uint64(20)
 	if testing.Short() {
 		seeds = 5
 	}

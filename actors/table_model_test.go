@@ -143,7 +143,7 @@ func verdictText(v verdict) string {
 
 func TestTableAgainstAModel(t *testing.T) {
 	seen := map[string]int{}
-	for seed := range uint64(400) {
+	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		opts := TableOptions{MaxConnections: 2 + r.IntN(4), RejectDuplicates: seed%3 == 0, HeartbeatInterval: time.Second, MaxHeartbeatsPerSecond: 1,
 			RetainDisconnected: time.Duration(r.IntN(100)) * time.Second, RetainDisconnectedMax: r.IntN(4)}
@@ -172,16 +172,17 @@ func TestTableAgainstAModel(t *testing.T) {
 			case 5:
 				forgotten := m.expire(now)
 				seen["forgotten"] += len(forgotten)
-				wantEqual(t, fmt.Sprintf("seed %d: forgotten", seed), tb.expire(now), forgotten)
+				if got := tb.expire(now); !slices.Equal(got, forgotten) {
+					t.Fatalf("seed %d: forgot %v, want %v", seed, got, forgotten)
+				}
 			}
-			wantEqual(t, "connected, listed", []int{tb.connected, tb.views.Len()}, []int{m.connected(), m.connected() + len(m.gone())})
-			if t.Failed() {
-				t.Fatalf("seed %d", seed)
+			if connected, gone := m.connected(), len(m.gone()); tb.connected != connected || tb.views.Len() != connected+gone {
+				t.Fatalf("seed %d: %d connected of %d, want %d of %d", seed, tb.connected, tb.views.Len(), connected, connected+gone)
 			}
 		}
 	}
 	for _, what := range []string{"granted", "conflict", "refused", "ask", "full", "forgotten"} {
-		if seen[what] < 50 {
+		if seen[what] < 10 {
 			t.Errorf("%s was seen %d times only", what, seen[what])
 		}
 	}
