@@ -45,6 +45,7 @@ const (
 
 func (c *command) register(root *cobra.Command) {
 	f := root.Flags()
+	f.StringVar(&c.scenario, "scenario", "", "what to do, by `name` or file; the same as the argument")
 	f.StringVar(&c.http, "http", devHTTP, "the Control Plane's HTTP `URL`")
 	f.StringVar(&c.edgeWire, "edge-wire", devEdgeWire, "its Edge wire, `host:port`")
 	f.StringVar(&c.wire, "wire", devWire, "its Client wire's `URL`")
