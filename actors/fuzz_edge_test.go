@@ -73,25 +73,26 @@ func FuzzEdgeConnection(f *testing.F) {
 		go peer.pump()
 		peer.send(helloEnvelope(hello(id)))
 		soon(t, peer.in)
-		status := make(chan StatusReply, 1)
-		go func() { status <- s.Status(context.Background(), id, time.Minute) }()
-		soon(t, peer.in)
-		command := make(chan CommandReply, 1)
-		go func() { command <- s.Command(context.Background(), commandFor(id)) }()
-		script.commandID = soon(t, peer.in).GetEdgeCommandRequest().GetCommandId()
-		s.root().Send(s.registry, &queryCommands{edgeID: id, ids: []string{script.commandID}})
-		soon(t, peer.in)
-		for script.more() {
-			_ = ours.SetWriteDeadline(time.Now().Add(20 * time.Second))
-			if _, err := ours.Write(script.frame()); errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Fatal("the Control Plane reads no more")
-			} else if err != nil {
-				break
+		status, command := make(chanSink, 1), make(chan CommandReply, 1)
+		s.root().Send(s.registry, &statusAsk{edgeID: id, timeout: time.Minute, deadline: s.clock.mono() + int64(time.Minute), to: status})
+		s.root().Send(s.operations, &commandAsk{ask: commandFor(id), request: &iopv1.EdgeCommandRequest{Operation: "o"}, to: command})
+		for range 2 { // they come in any order
+			if c := soon(t, peer.in).GetEdgeCommandRequest(); c != nil {
+				script.commandID = c.CommandId
 			}
 		}
+		s.root().Send(s.registry, &queryCommands{edgeID: id, ids: []string{script.commandID}})
+		soon(t, peer.in)
+		_ = ours.SetWriteDeadline(time.Now().Add(20 * time.Second))
+		if _, err := ours.Write(script.frames()); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal("the Control Plane reads no more")
+		}
 		ours.Close()
-		soon(t, status)
+		soon(t, (<-chan StatusReply)(status))
 		soon(t, command)
+		if n%8 != 0 {
+			return
+		}
 		if r := s.Status(context.Background(), "other", 10*time.Second); r.Fault != nil || r.Snapshot.EdgeID != "other" {
 			t.Fatalf("another Edge was harmed: %+v", r)
 		}
@@ -148,7 +149,12 @@ type script struct {
 	edgeID, commandID string
 }
 
-func (s *script) more() bool { return len(s.b) > 0 }
+func (s *script) frames() (all []byte) {
+	for len(s.b) > 0 {
+		all = append(all, s.frame()...)
+	}
+	return all
+}
 
 func (s *script) byte() byte {
 	if len(s.b) == 0 {
