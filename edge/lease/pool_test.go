@@ -210,3 +210,20 @@ func BenchmarkAcquire(b *testing.B) {
 		l.Release()
 	}
 }
+
+// TestWhoHangsUpGivesBackWhatItWasGiven: a waiter gets its lease in the same moment as its context ends.
+func TestWhoHangsUpGivesBackWhatItWasGiven(t *testing.T) {
+	p := poolOf(1, on("n", "a", 1, "m"))
+	held := acquire(t, p, "m")
+	p.mu.Lock()
+	_, w, err := p.take(t.Context(), class{"m", false})
+	p.mu.Unlock()
+	if w == nil {
+		t.Fatalf("it doesn't wait: %v", err)
+	}
+	held.Release()
+	p.leave(w)
+	if l := p.Loads()[held.Key]; l != (Load{}) {
+		t.Errorf("left is %+v", l)
+	}
+}
