@@ -28,5 +28,6 @@
 // # Parts
 //
 // [Site] is where the statement about nodes comes from: [ProbedSite] asks declared providers over HTTP; another
-// program may bring its own, and [JoinSites] makes one of several. Package edge/nodes has one whose nodes connect to it. [Operation] is a command that can be run. Both live longer than any connection.
+// program may bring its own, and [JoinSites] makes one of several. Package edge/nodes has one whose nodes connect to
+// it. [Operation] is a command that can be run. All of them live longer than any connection.
 package edge

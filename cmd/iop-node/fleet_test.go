@@ -74,7 +74,7 @@ type fleet struct {
 
 func startFleet(t *testing.T) *fleet {
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-o", dir, "iop/cmd/iop-control-plane", "iop/cmd/iop-edge", "iop/cmd/iop-node")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir, "iop/cmd/iop-control-plane", "iop/cmd/iop-edge", "iop/cmd/iop-node")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
