@@ -156,6 +156,9 @@ read it in the list of processes.`,
   iop context set lab --token-stdin < token.txt
   iop context set lab --wire ws://127.0.0.1:19080/client`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if tokenFile != "" && tokenStdin {
+				return usage(cmd, "--token-file and --token-stdin both name a token; give one of them")
+			}
 			contexts, err := loadContexts()
 			if err != nil {
 				return err
@@ -180,7 +183,6 @@ read it in the list of processes.`,
 	}
 	c.Flags().StringVar(&tokenFile, "token-file", "", "read the token from this `file` at each use")
 	c.Flags().BoolVar(&tokenStdin, "token-stdin", false, "keep the token that stdin has")
-	c.MarkFlagsMutuallyExclusive("token-file", "token-stdin")
 	return c
 }
 

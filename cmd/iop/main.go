@@ -120,6 +120,7 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	cmd.SuggestionsMinimumDistance = 1 // a letter
 	if close := cmd.SuggestionsFor(args[0]); len(close) > 0 {
 		return usage(cmd, "there is no %q in %q; perhaps %s", args[0], cmd.CommandPath(), strings.Join(close, " or "))
 	}

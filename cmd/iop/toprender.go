@@ -119,7 +119,7 @@ func (p *painter) counted(sgr string, n int, what string) string {
 func (p *painter) capacityLine(name string, c client.Capacity) string {
 	line := fmt.Sprintf("%-10s %6d / %-6d %4s   %d queued   %d free", name, c.InFlight, c.Capacity, loadText(c.Counters), c.Queued, c.Free)
 	const textWidth, longest, shortest = 60, 30, 5
-	if room := min(p.width-textWidth, longest); room >= shortest {
+	if room := min(p.width-textWidth, longest); room >= shortest && c.Capacity > 0 {
 		line = text.Pad(line, textWidth, ' ') + p.bar(c.Counters, room)
 	}
 	return line

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+func TestSpans(t *testing.T) {
+	const day = 24 * time.Hour
+	for d, want := range map[time.Duration]string{
+		0: "0ms", 999 * time.Millisecond: "999ms", time.Second: "1s", 59 * time.Second: "59s", time.Minute: "1m", 61 * time.Second: "1m1s",
+		10*time.Minute + time.Second: "10m", time.Hour: "1h", 90 * time.Minute: "1h30m", 23 * time.Hour: "23h", day: "1d", 3*day + 5*time.Hour: "3d5h", 400 * day: "400d",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{
+		0: "now", -time.Second: "now", 999 * time.Millisecond: "now", time.Second: "1s ago", -2 * time.Second: "in 2s", 5 * time.Minute: "5m ago",
+	} {
+		if got := ago(d); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestWhen(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("KST", 9*3600))
+	a := &app{now: func() time.Time { return at.Add(time.Minute) }, format: plainTable}
+	if got := a.when(&at); got != "1m ago" {
+		t.Errorf("relative: %s", got)
+	}
+	if got := a.when(nil); got != unknown {
+		t.Errorf("unknown: %s", got)
+	}
+	a.flags.absolute = true
+	if got := a.when(&at); got != "2026-01-01T18:04:05Z" {
+		t.Errorf("absolute: %s", got)
+	}
+}
+
+// What an Edge says must not steer the terminal of whoever looks at it.
+func TestClean(t *testing.T) {
+	for s, want := range map[string]string{
+		"서울 1": "서울 1", "a\x1b[2Jb": "a [2Jb", "a\r\nb\tc": "a  b c", "\u009b31m": " 31m", "a\u202eb": "a b", "\xff": " ", "x\x7f": "x ", "l\u2028m": "l m",
+	} {
+		if got := clean(s); got != want {
+			t.Errorf("%q is shown as %q, want %q", s, got, want)
+		}
+	}
+}
+
+func FuzzClean(f *testing.F) {
+	f.Add("a\x1b[2J")
+	f.Add("\u009b\u202e")
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, r := range clean(s) {
+			if r < ' ' || r >= 0x7f && r < 0xa0 {
+				t.Fatalf("%q has %q left", s, r)
+			}
+		}
+	})
+}
+
+func TestParams(t *testing.T) {
+	var p paramFlag
+	for _, s := range []string{"a=1", "b:=1", "c=", "d==x", "e:=null", "f:=[1,\"x\"]", "g=a:=b"} {
+		if err := p.Set(s); err != nil {
+			t.Errorf("%s: %v", s, err)
+		}
+	}
+	if p["a"] != "1" || p["b"] != 1.0 || p["c"] != "" || p["d"] != "=x" || p["e"] != nil || len(p["f"].([]any)) != 2 || p["g"] != "a:=b" {
+		t.Errorf("got %v", p)
+	}
+	for _, s := range []string{"", "a", "=1", ":=1", "h:=x", "a=2", "e=2"} {
+		if err := p.Set(s); err == nil {
+			t.Errorf("%q is taken", s)
+		}
+	}
+}

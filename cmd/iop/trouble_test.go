@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"iop/client"
+)
+
+var testNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func testApp() *app {
+	return &app{now: func() time.Time { return testNow }, format: plainTable, env: func(string) string { return "" }}
+}
+
+func before(d time.Duration) *time.Time {
+	at := testNow.Add(-d)
+	return &at
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func provider(id, status, health string) *client.Provider {
+	return &client.Provider{ProviderID: id, Status: status, Health: health}
+}
+
+func TestTrouble(t *testing.T) {
+	well := &client.Edge{EdgeID: "a", State: client.Connected, Connected: true}
+	gone := &client.Edge{EdgeID: "a", State: client.Disconnected, DisconnectedAt: before(5 * time.Minute), DisconnectReason: ptr("heartbeat_timeout")}
+	site := func(nodes ...*client.Node) *client.Status { return &client.Status{Connected: true, Nodes: nodes} }
+	for name, c := range map[string]struct {
+		edge   *client.Edge
+		status *client.Status
+		fault  client.Code
+		want   []string
+	}{
+		"all right":           {well, site(&client.Node{NodeID: "n", Connected: true, Providers: []*client.Provider{provider("p", "busy", "online")}}), "", nil},
+		"nothing known":       {nil, nil, "", nil},
+		"gone":                {gone, nil, client.EdgeDisconnected, []string{"gone 5m ago: its link died without a word"}},
+		"gone, never known":   {&client.Edge{State: client.Disconnected}, nil, "", []string{"disconnected"}},
+		"a reason of later":   {&client.Edge{State: client.Disconnected, DisconnectedAt: before(0), DisconnectReason: ptr("bored\x1b")}, nil, "", []string{"gone now: bored "}},
+		"silent":              {&client.Edge{State: client.Stale, Connected: true, LastSeenAt: before(40 * time.Second)}, nil, "", []string{"silent since 40s ago"}},
+		"a clone":             {&client.Edge{State: client.Connected, Connected: true, Conflict: true}, nil, "", []string{"two instances use this id"}},
+		"no answer":           {well, nil, client.EdgeTimeout, []string{"did not answer in time"}},
+		"came back meanwhile": {well, nil, client.EdgeDisconnected, []string{"has no connection"}},
+		"a fault of later":    {well, nil, "edge_odd", []string{"edge_odd"}},
+		"a node that's down is one trouble": {well, site(&client.Node{NodeID: "n1", Providers: []*client.Provider{provider("p", "unavailable", "offline"), provider("q", "unavailable", "offline")}},
+			&client.Node{NodeID: "n2", Connected: true, Providers: []*client.Provider{provider("p", "available", "degraded"), provider("q", "unavailable", "unspecified")}}), "",
+			[]string{"node n1 is down", "n2/p is degraded", "n2/q is unavailable"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, testApp().trouble(c.edge, c.status, c.fault)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if got := inShort([]string{"a", "b", "c", "d", "e"}, false); got != "a; b; c; and 2 more" {
+		t.Error(got)
+	}
+}
+
+func TestWatchTellsWhatIsNew(t *testing.T) {
+	edge := func(id string, state client.State, connections uint64) *client.Edge {
+		return &client.Edge{EdgeID: id, State: state, Connections: connections}
+	}
+	w := edgeWatch{}
+	for i, c := range []struct {
+		now  []*client.Edge
+		want string
+	}{
+		{[]*client.Edge{edge("a", client.Connected, 1), edge("b", client.Connected, 1)}, "a:connected b:connected"},
+		{[]*client.Edge{edge("a", client.Connected, 1), edge("b", client.Connected, 1)}, ""},
+		{[]*client.Edge{edge("a", client.Stale, 1), edge("b", client.Connected, 2), edge("c", client.Connected, 1)}, "a:stale b:connected c:connected"},
+		{[]*client.Edge{edge("b", client.Connected, 2)}, "a:gone c:gone"},
+		{nil, "b:gone"},
+		{nil, ""},
+	} {
+		var got []string
+		for _, change := range w.changes(c.now) {
+			what := string(change.State)
+			if change.Gone {
+				what = "gone"
+			}
+			got = append(got, change.EdgeID+":"+what)
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("look %d: %q, want %q", i, s, c.want)
+		}
+	}
+}
+
+// Every failure ends with what to try next, and every code of the interface has an exit code of its own choosing.
+func TestEveryErrorSaysWhatToTry(t *testing.T) {
+	a := testApp()
+	a.asked, a.edge = &target{address: "http://h", using: "http://h", from: "from --addr"}, "seoul-1"
+	for _, err := range []error{
+		errors.New("odd"), &usageError{errors.New("x"), "iop status"}, &degraded{"x", "y"}, &notFound{"x", "y"}, &outcome{"x", "y", 1},
+		&client.Uncertain{Key: "k", Err: errors.New("x")}, &client.Uncertain{Restarted: true}, &client.Unexpected{Status: 404},
+		&client.Unreachable{Err: errors.New("x")}, &client.GoAway{}, &client.UpgradeRefused{Status: 404}, &client.Problem{Code: "newer"},
+	} {
+		f := a.explain(err)
+		lines := strings.Split(strings.TrimSuffix(f.text(), "\n"), "\n")
+		if last := lines[len(lines)-1]; !strings.HasPrefix(last, "  try: ") || len(last) < len("  try: x") || f.exit == exitOK {
+			t.Errorf("%T is told as %q, exit code %d", err, f.text(), f.exit)
+		}
+	}
+	for code, want := range map[client.Code]int{
+		client.InvalidRequest: 2, client.Unauthenticated: 5, client.PermissionDenied: 5, client.NotFound: 4, client.EdgeNotFound: 4,
+		client.OperationNotFound: 4, client.MethodNotAllowed: 1, client.IdempotencyConflict: 2, client.PayloadTooLarge: 2,
+		client.UnsupportedMediaType: 1, client.OperationUnsupported: 2, client.EdgeBusy: 6, client.EdgeError: 1, client.EdgeDisconnected: 6,
+		client.EdgeTimeout: 6, client.ShuttingDown: 6, client.Internal: 1, client.FailedPrecondition: 1, client.ResourceExhausted: 6,
+	} {
+		f := a.explain(&client.Problem{Code: code, Detail: "x"})
+		if f.exit != want || strings.Contains(f.next, "EDGE ") {
+			t.Errorf("%s: exit code %d, want %d; try %q", code, f.exit, want, f.next)
+		}
+	}
+	f := a.explain(&client.Problem{Code: client.EdgeTimeout, Operation: &client.Operation{OperationID: "op", EdgeID: "e", State: client.Unknown}})
+	if !strings.HasPrefix(f.next, "iop ops get e op;") {
+		t.Errorf("a command that was sent: try %q", f.next)
+	}
+}
