@@ -3,12 +3,15 @@ package wire
 import (
 	"bufio"
 	"context"
+	"crypto/sha1"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -315,6 +318,31 @@ func TestDialClientHeedsItsContext(t *testing.T) {
 		if _, err := DialClient(context.Background(), bad, DialOptions{}); err == nil {
 			t.Errorf("%s is dialled", bad)
 		}
+	}
+}
+
+// TestDialClientTakesNoExtension: a server that packs unasked could have little unpack to much.
+func TestDialClientTakesNoExtension(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", "websocket")
+		w.Header().Set("Sec-WebSocket-Accept", base64.StdEncoding.EncodeToString(sum[:]))
+		if r.URL.Path == "/packs" {
+			w.Header().Set("Sec-WebSocket-Extensions", "permessage-deflate; server_no_context_takeover; client_no_context_takeover")
+		}
+		w.WriteHeader(http.StatusSwitchingProtocols)
+	}))
+	defer s.Close()
+	url := strings.Replace(s.URL, "http", "ws", 1)
+	c, err := DialClient(context.Background(), url+"/plain", DialOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Abort()
+	var refused *DialRefused
+	if _, err := DialClient(context.Background(), url+"/packs", DialOptions{}); !errors.As(err, &refused) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -63,7 +63,6 @@ type WebSocketConn struct {
 	// The reader's.
 	ws     *websocket.Conn
 	socket *mutedConn
-	max    int
 	large  *[]byte
 	small  [512]byte
 }
@@ -88,10 +87,7 @@ func (c *WebSocketConn) Notify(events LinkEvents, onAlive func()) {
 }
 
 // SetMax is the limit of a message in bytes, for those to come; MaxHelloBytes at first.
-func (c *WebSocketConn) SetMax(max int) {
-	c.max = max
-	c.ws.SetReadLimit(int64(max))
-}
+func (c *WebSocketConn) SetMax(max int) { c.ws.SetReadLimit(int64(max)) }
 
 // Next gives the next message, valid until the next call. Errors are final: *RefusedMessage, *PeerClosed,
 // os.ErrDeadlineExceeded for ReadBy's deadline, and those of the connection. A message too long is refused by its
@@ -126,8 +122,6 @@ func (c *WebSocketConn) nextLarge(message io.Reader) ([]byte, error) {
 		b = b[:len(b)+n]
 		*c.large = b
 		switch {
-		case len(b) > c.max: // gorilla counts what is on the wire, and would unpack what a server packed unasked
-			return nil, ErrMessageTooLong
 		case err == io.EOF:
 			return b, nil
 		case err != nil:

@@ -47,6 +47,10 @@ func DialClient(ctx context.Context, url string, o DialOptions) (*WebSocketConn,
 		return nil, &DialRefused{response.StatusCode}
 	case err != nil:
 		return nil, err
+	case response.Header.Get("Sec-Websocket-Extensions") != "":
+		// None was offered. gorilla would unpack what comes, and the limit of a message is on what is packed.
+		_ = d.socket.Close()
+		return nil, &DialRefused{response.StatusCode}
 	case !d.keep():
 		return nil, ctx.Err()
 	}
