@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,14 +34,21 @@ func newScreen(out io.Writer, edges int) *screen {
 	if !ok || !isatty.IsTerminal(f.Fd()) {
 		return s
 	}
-	s.progress = mpb.New(mpb.WithOutput(f), mpb.WithWidth(40), mpb.WithRefreshRate(200*time.Millisecond))
-	s.bar = s.progress.AddBar(int64(edges),
-		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string {
-			last := s.last()
-			return fmt.Sprintf("%-10s %6d/%d Edges ", last.Phase, last.Connected, last.Target)
-		})),
-		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return " " + rates(s.last()) })))
+	s.progress = mpb.New(mpb.WithOutput(f), mpb.WithWidth(60), mpb.WithRefreshRate(200*time.Millisecond))
+	// A total that is set later doesn't complete the bar: Edges come and go.
+	s.bar = s.progress.AddBar(0, mpb.PrependDecorators(s.text(func(m measure.Sample) string {
+		return fmt.Sprintf("%6.0fs %s, %d of %d Edges ", m.AtS, m.Phase, m.Connected, m.Target)
+	})))
+	s.bar.SetTotal(int64(edges), false)
+	for _, line := range []func(measure.Sample) string{statusLine, commandLine, errorLine} {
+		s.progress.New(0, mpb.NopStyle(), mpb.PrependDecorators(s.text(line)))
+	}
 	return s
+}
+
+// text shows what a line makes of the last sample.
+func (s *screen) text(line func(measure.Sample) string) decor.Decorator {
+	return decor.Any(func(decor.Statistics) string { return line(s.last()) })
 }
 
 func (s *screen) last() measure.Sample {
@@ -65,16 +73,23 @@ func (s *screen) show(one measure.Sample) {
 	}
 }
 
+// close leaves what is on the screen there.
 func (s *screen) close() {
-	if s.bar != nil {
-		s.bar.Abort(false)
-		s.progress.Wait()
+	if s.progress != nil {
+		s.progress.Shutdown()
 	}
 }
 
 func rates(m measure.Sample) string {
-	text := fmt.Sprintf("status %.0f/s%s, commands %.0f/s%s, %d errors", m.Status.PerSecond, times(m.Status),
-		m.Commands.PerSecond, times(m.Commands), m.Errors)
+	return strings.Join([]string{statusLine(m), commandLine(m), errorLine(m)}, ", ")
+}
+
+func statusLine(m measure.Sample) string { return "status " + rate(m.Status) }
+
+func commandLine(m measure.Sample) string { return "commands " + rate(m.Commands) }
+
+func errorLine(m measure.Sample) string {
+	text := fmt.Sprintf("%d errors", m.Errors)
 	if m.Excused > 0 {
 		text += fmt.Sprintf(" (%d excused)", m.Excused)
 	}
@@ -84,9 +99,10 @@ func rates(m measure.Sample) string {
 	return text
 }
 
-func times(r measure.Rate) string {
-	if r.P50 == nil || r.P99 == nil {
-		return ""
+func rate(r measure.Rate) string {
+	text := fmt.Sprintf("%.0f/s", r.PerSecond)
+	if r.P50 != nil && r.P99 != nil {
+		text += fmt.Sprintf(" p50 %.1f p99 %.1f ms", *r.P50, *r.P99)
 	}
-	return fmt.Sprintf(" p50 %.1f p99 %.1f ms", *r.P50, *r.P99)
+	return text
 }
