@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -247,8 +246,12 @@ func TestSilentClients(t *testing.T) {
 	d := startDaemon(t, "edges: {heartbeat_interval: 400ms, write_timeout: 500ms}\n")
 	silent, pings := d.client1(), d.client1()
 	// One that writes and doesn't read is closed when its queue is full.
-	unread := d.client1()
-	_ = unread.NetConn().(*net.TCPConn).SetReadBuffer(4096)
+	dialer := websocket.Dialer{NetDialContext: narrow.DialContext}
+	unread, _, err := dialer.Dial("ws://"+d.wire+"/client", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clientHello(t, unread, &iopv1.ClientHelloRequest{})
 	go func() {
 		request := frameOf(&iopv1.Envelope{Id: 1, Body: &iopv1.Envelope_Ping{Ping: &iopv1.Ping{}}})[4:]
 		for unread.WriteMessage(websocket.BinaryMessage, request) == nil {
@@ -270,7 +273,8 @@ func TestSilentClients(t *testing.T) {
 	})
 	time.Sleep(time.Until(began.Add(1500 * time.Millisecond))) // over 2.5 intervals, whatever came before
 	d.signal(syscall.SIGTERM)
-	_, b, err := pings.ReadMessage()
+	var b []byte
+	_, b, err = pings.ReadMessage()
 	m := &iopv1.Envelope{}
 	if err != nil || proto.Unmarshal(b, m) != nil || m.GetGoAway().GetReason() != shutdown || m.GetGoAway().ReconnectAfter.AsDuration() <= 0 {
 		t.Fatalf("the Client that sends pings heard %v, %v", m, err)

@@ -24,12 +24,13 @@ const patience = 20 * time.Second
 
 // daemon under test.
 type testDaemon struct {
-	t                     *testing.T
-	http, wire, edge, dir string // addresses; the folder that it runs in
-	scheme                string
-	client                *http.Client
-	cmd                   *exec.Cmd
-	ended                 chan struct{}
+	t                *testing.T
+	http, wire, edge string // addresses
+	debug, dir       string // where it is on; the folder that the daemon runs in
+	scheme           string
+	client           *http.Client
+	cmd              *exec.Cmd
+	ended            chan struct{}
 
 	mu  sync.Mutex
 	log bytes.Buffer
@@ -58,14 +59,15 @@ func startDaemonIn(t *testing.T, dir, config string) *testDaemon {
 	eventually(t, "the daemon listens", func() bool {
 		content, err := os.ReadFile(addresses)
 		var a struct {
-			HTTP string `json:"http"`
-			Wire string `json:"wire"`
-			Edge string `json:"edge_wire"`
+			HTTP  string `json:"http"`
+			Wire  string `json:"wire"`
+			Edge  string `json:"edge_wire"`
+			Debug string `json:"debug"`
 		}
 		if err != nil || json.Unmarshal(content, &a) != nil {
 			return false
 		}
-		d.http, d.wire, d.edge = a.HTTP, a.Wire, a.Edge
+		d.http, d.wire, d.edge, d.debug = a.HTTP, a.Wire, a.Edge, a.Debug
 		return true
 	})
 	return d

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -71,6 +72,11 @@ func (d *testDaemon) dialEdge() net.Conn {
 	_ = c.SetReadDeadline(time.Now().Add(2 * patience))
 	return c
 }
+
+// narrow dials with a small receive buffer, so that a peer that isn't read soon has nowhere to write to.
+var narrow = &net.Dialer{Timeout: patience, Control: func(_, _ string, c syscall.RawConn) error {
+	return c.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 32<<10) })
+}}
 
 // sayHello dials and gives the answer to a hello, whatever it is.
 func (d *testDaemon) sayHello(h *iopv1.EdgeHelloRequest) (net.Conn, *iopv1.Envelope) {

@@ -211,10 +211,10 @@ func TestGrownCommand(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t, "")
 	e := d.connect(helloOf("e"))
-	d.post("e", `{"operation":"a","parameters":{"x":[0`+strings.Repeat(",0", 300_000)+`]}}`).isProblem(413, "payload_too_large")
+	d.post("e", `{"operation":"a","parameters":{"x":[0`+strings.Repeat(",0", 100_000)+`]}}`).isProblem(413, "payload_too_large")
 	d.get("/edges/e/operations").is(200, "operations", []any{}, "dropped", 0)
 
-	list := make([]any, 50_000)
+	list := make([]any, 10_000)
 	for i := range list {
 		list[i] = 0.0
 	}
