@@ -1,0 +1,66 @@
+package configs
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
+)
+
+func TestYAMLOf(t *testing.T) {
+	const document = `{"edge_id":"seoul-1","name":null,"labels":{"demo":"true","n":"yes","date":"2026-01-02","empty":""},"operations":["a","b"],
+		"none":[],"object":{},"text":"a: b # \"c\"\n ","connected":true,"count":10,"part":0.5}`
+	const want = `edge_id: seoul-1
+name: null
+labels:
+  demo: "true"
+  "n": "yes"
+  date: "2026-01-02"
+  empty: ""
+operations:
+  - a
+  - b
+none: []
+object: {}
+text: "a: b # \"c\"\n "
+connected: true
+count: 10
+part: 0.5
+`
+	got, err := YAMLOf([]byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Whoever reads the YAML reads the same texts, numbers and booleans as one who reads the JSON.
+func FuzzYAMLOf(f *testing.F) {
+	f.Add("true", "2026-01-02", "- x")
+	f.Add("~", "0x10", "a: b\r\n\t")
+	f.Add("<<", "*a", "\u0085 \u2028")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		document, err := json.Marshal(map[string]any{"a": a, "b": []any{b, c, nil, true, 1.5}, "c": map[string]any{"k": c}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want any
+		if err := json.Unmarshal(document, &want); err != nil {
+			t.Fatal(err)
+		}
+		text, err := YAMLOf(document)
+		if err != nil {
+			return // told to whoever asked for YAML
+		}
+		var got any
+		if err := yaml.Unmarshal(text, &got); err != nil {
+			t.Fatalf("%v in:\n%s", err, text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%s in:\n%s", diff, text)
+		}
+	})
+}
