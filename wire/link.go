@@ -42,7 +42,8 @@ type Link interface {
 type LinkEvents interface {
 	// FrameBegun: the first byte of a tagged frame that was Queued is about to be written.
 	FrameBegun(tag uint64)
-	// WriteStalled: the peer took nothing for WriteTimeout; the link is aborted.
+	// WriteStalled: the peer took nothing for WriteTimeout; the link is about to be aborted. Said once, and not
+	// after Finish or Abort.
 	WriteStalled()
 }
 
