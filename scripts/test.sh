@@ -10,3 +10,6 @@ else
 	echo "test: no C compiler here, so without the race detector" >&2
 fi
 go test "${race[@]}" -count=1 -timeout 10m ./...
+if [ ${#race[@]} -gt 0 ]; then # under the race detector allocations can't be counted
+	go test -count=1 -run 'Allocat' ./wire ./actors ./httpapi
+fi
