@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -43,18 +42,19 @@ const (
 
 // run is one run under way.
 type run struct {
-	scenario   *Scenario
-	target     *Target
-	ledger     *ledger.Ledger
-	fleet      *fleet.Fleet
-	traffic    *traffic.Traffic
-	server     server
-	result     Result
-	samples    measure.Samples
-	watch      Watch
-	phases     phaseCell
-	began      time.Time
-	connecting time.Time // when the fleet began to connect
+	scenario    *Scenario
+	target      *Target
+	ledger      *ledger.Ledger
+	fleet       *fleet.Fleet
+	traffic     *traffic.Traffic
+	server      server
+	result      Result
+	samples     measure.Samples
+	watch       Watch
+	phases      phaseCell
+	began       time.Time
+	connecting  time.Time // when the fleet began to connect
+	connectTime time.Duration
 
 	mu     sync.Mutex
 	storms []report.Storm // never nil: JSON has a list
@@ -79,7 +79,7 @@ func Run(ctx context.Context, target Target, s Scenario, watch Watch) (*Result, 
 }
 
 func newRun(target *Target, s *Scenario, watch Watch) *run {
-	r := &run{scenario: s, target: target, watch: watch, began: time.Now(), storms: []report.Storm{},
+	r := &run{scenario: s, target: target, watch: watch, began: time.Now(), connectTime: connectTime, storms: []report.Storm{},
 		result: Result{StartedAt: time.Now().UTC(), Processes: 1, Target: s.Edges.Count}}
 	r.ledger = ledger.New(s.Edges.IDPrefix, s.Edges.Count)
 	r.fleet = fleet.New(fleet.Options{
@@ -141,14 +141,14 @@ func (r *run) connect(ctx context.Context) error {
 	if r.scenario.AtOnce {
 		return nil
 	}
-	wait := connectTime
+	wait := r.connectTime
 	if rate := r.scenario.Edges.ConnectRate; rate > 0 {
 		wait += time.Duration(r.scenario.Edges.Count) * time.Second / time.Duration(rate)
 	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
+	connecting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	_, _ = r.fleet.AwaitAll(ctx)
-	if r.fleet.Connected() == 0 && !errors.Is(ctx.Err(), context.Canceled) {
+	_, _ = r.fleet.AwaitAll(connecting)
+	if r.fleet.Connected() == 0 && ctx.Err() == nil {
 		return fmt.Errorf("not one Edge could be connected at %s in %s: %v", r.target.EdgeWire, wait, r.fleet.Stats().Troubles)
 	}
 	return nil
@@ -157,7 +157,7 @@ func (r *run) connect(ctx context.Context) error {
 // load runs traffic and disturbances side by side, and then lets the fleet come back.
 func (r *run) load(ctx context.Context) {
 	r.phases.set(Loading)
-	cpu := r.server.usage()
+	cpu, unmatched := r.server.usage(), r.traffic.Unmatched()
 	began := time.Now()
 	r.result.TrafficAtS = began.Sub(r.began).Seconds()
 	disturbing, enough := context.WithCancel(ctx)
@@ -174,6 +174,16 @@ func (r *run) load(ctx context.Context) {
 	stop()
 	enough()
 	disturbances.Wait()
+	r.ledger.CameLate(cameLate(unmatched, r.traffic.Unmatched(), r.fleet.Stats().Strays))
+}
+
+// cameLate is how many answers the Control Plane has counted that came when nobody waited any more, those not counted that this
+// run made itself. A counter that can't be read, or that began anew, tells of none.
+func cameLate(before, after *uint64, strays uint64) uint64 {
+	if before == nil || after == nil || *after < *before+strays {
+		return 0
+	}
+	return *after - *before - strays
 }
 
 func (r *run) close() {

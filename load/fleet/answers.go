@@ -18,6 +18,7 @@ func (e *edge) status(id uint64) {
 		life := e.life
 		e.later(e.delay, func() {
 			if e.life == life {
+				e.shard.f.stats.strays.Add(1)
 				e.answerStatus(id)
 			}
 		})
@@ -51,6 +52,7 @@ func (e *edge) answerWrongly(id uint64) {
 		m.Body = &iopv1.Envelope_Pong{Pong: &iopv1.Pong{}}
 	case 3:
 		m.ReplyTo = id + 1_000_000
+		e.shard.f.stats.strays.Add(1)
 	}
 	e.send(m)
 }

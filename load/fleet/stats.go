@@ -20,6 +20,7 @@ type stats struct {
 	events      atomic.Uint64
 	answers     atomic.Uint64
 	commands    atomic.Uint64
+	strays      atomic.Uint64
 
 	mu    sync.Mutex
 	kinds map[string]uint64
@@ -36,6 +37,7 @@ type Stats struct {
 	Events     uint64
 	Answers    uint64            // to status requests
 	Commands   uint64            // run
+	Strays     uint64            // answers of Edges that were told to answer late, or what nobody asked
 	Troubles   map[string]uint64 // dials that failed, refused hellos and ends of links that this side didn't begin, by kind
 }
 
@@ -50,7 +52,7 @@ func (f *Fleet) Stats() Stats {
 	}
 	return Stats{
 		Connected: f.Connected(), FirstFull: first, Hellos: s.hellos.Load(), Reconnects: s.reconnects.Load(), Heartbeats: s.heartbeats.Load(),
-		Snapshots: s.snapshots.Load(), Events: s.events.Load(), Answers: s.answers.Load(), Commands: s.commands.Load(),
+		Snapshots: s.snapshots.Load(), Events: s.events.Load(), Answers: s.answers.Load(), Commands: s.commands.Load(), Strays: s.strays.Load(),
 		Troubles: maps.Clone(s.kinds),
 	}
 }
@@ -71,6 +73,7 @@ func (s *Stats) Add(o Stats) {
 	s.Events += o.Events
 	s.Answers += o.Answers
 	s.Commands += o.Commands
+	s.Strays += o.Strays
 	if s.Troubles == nil {
 		s.Troubles = map[string]uint64{}
 	}

@@ -18,7 +18,7 @@ const Keep = time.Minute
 
 // Totals are what a correct Control Plane leaves at zero.
 type Totals struct {
-	// Lost: the Edge answered in time on a link that stayed up, and the caller was given no answer.
+	// Lost: the Edge answered in time on a link that stayed up, and the caller was given no answer, now or later.
 	Lost uint64 `json:"lost"`
 	// Duplicated: one answer, or one event, was given twice.
 	Duplicated uint64 `json:"duplicated"`
@@ -28,6 +28,10 @@ type Totals struct {
 	ExecutedTwice uint64 `json:"executed_twice"`
 	// OutOfOrder: an event of an Edge or of a command that came before one that was said earlier.
 	OutOfOrder uint64 `json:"out_of_order"`
+
+	// Late is no fault of its own: what would be lost, had the Control Plane not counted that it came after its caller's time was
+	// up. It, or its machine, is too busy.
+	Late uint64 `json:"late"`
 }
 
 // Add adds another's totals.
@@ -37,6 +41,16 @@ func (t *Totals) Add(o Totals) {
 	t.Misrouted += o.Misrouted
 	t.ExecutedTwice += o.ExecutedTwice
 	t.OutOfOrder += o.OutOfOrder
+	t.Late += o.Late
+}
+
+// CameLate takes as many as that of the lost answers for late ones: the Control Plane has counted that they came.
+func (l *Ledger) CameLate(n uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n = min(n, l.totals.Lost)
+	l.totals.Lost -= n
+	l.totals.Late += n
 }
 
 // Ledger may be used from any goroutine.

@@ -101,6 +101,16 @@ func TestTotals(t *testing.T) {
 			b.Missed(1, asked, wait)
 		}, Totals{Lost: 1}},
 
+		{"what came late isn't lost", func(b *books) {
+			asked := b.at
+			b.Answer(1)
+			b.Answer(1)
+			b.Missed(1, asked, wait)
+			b.Missed(1, asked, wait)
+			b.CameLate(1)
+		}, Totals{Lost: 1, Late: 1}},
+		{"no more can be late than were lost", func(b *books) { b.CameLate(7) }, Totals{}},
+
 		{"a command to its end", func(b *books) {
 			nonce := b.Ask(1)
 			b.Arrived(1, "op", nonce)

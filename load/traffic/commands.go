@@ -17,6 +17,18 @@ type operationView struct {
 	Result      map[string]any `json:"result"`
 }
 
+// asked is what an answer to a command shows: an operation, or a problem that may carry one.
+func asked(a *answer) (v operationView, ok bool) {
+	if a.kind == "" {
+		return v, json.Unmarshal(a.body, &v) == nil
+	}
+	var p struct {
+		Operation operationView `json:"operation"`
+	}
+	_ = json.Unmarshal(a.body, &p) // one without is told from one with by its id
+	return p.Operation, true
+}
+
 // command sends one command and, if the Edge goes on with it, sees it to its end.
 func (t *Traffic) command(due time.Time) {
 	number, id := t.anyEdge()
@@ -35,20 +47,21 @@ func (t *Traffic) command(due time.Time) {
 	}
 	a := t.ask(http.MethodPost, "/edges/"+id+"/commands", body, t.opts.CommandTimeout)
 	took := time.Since(due)
-	var v operationView
+	v, readable := asked(a)
 	kind := a.kind
-	if kind == "" && json.Unmarshal(a.body, &v) != nil {
+	switch {
+	case !readable:
 		kind = "not JSON"
-	}
-	if kind == "" && a.status == http.StatusOK {
+	case kind == "" && a.status == http.StatusOK:
 		kind = t.checkEnd(id, nonce, &v)
 	}
+	goesOn := kind == "" && a.status == http.StatusAccepted || a.noAnswer() && v.OperationID != ""
 	o := measure.Outcome{Kind: kind, Excused: kind != "" && excused()}
-	if !o.Excused && a.noAnswer() && t.opts.Ledger.Unanswered(nonce, t.opts.CommandTimeout) {
+	if !o.Excused && !goesOn && a.noAnswer() && t.opts.Ledger.Unanswered(nonce, t.opts.CommandTimeout) {
 		o.Kind = "lost"
 	}
 	t.Commands.End(took, o)
-	if kind == "" && a.status == http.StatusAccepted {
+	if goesOn {
 		t.follow(due, number, id, nonce, v.OperationID, excused)
 	}
 }
@@ -75,7 +88,7 @@ const (
 	arrivalTime = 2 * time.Second
 )
 
-// follow looks after an accepted command until it is shown as ended.
+// follow looks after a command that is under way until it is shown as ended: accepted, or with an answer that is late.
 func (t *Traffic) follow(due time.Time, number int, id, nonce, operationID string, excused func() bool) {
 	t.Settled.Begin()
 	phases := 3 * t.opts.PhaseDelay
