@@ -9,10 +9,10 @@ import (
 )
 
 var edgeColumns = []column{
-	{name: "EDGE"}, {name: "STATE", state: true}, {name: "WHY"}, {name: "SINCE"}, {name: "LAST SEEN"}, {name: "SNAPSHOT", right: true},
-	{name: "TAKEOVERS", right: true}, {name: "CLOCK", right: true}, {name: "VERSION"},
+	{name: "EDGE"}, {name: "STATE", state: true}, {name: "WHY"}, {name: "SINCE", spare: 1}, {name: "LAST SEEN", spare: 2},
+	{name: "SNAPSHOT", right: true, spare: 6}, {name: "TAKEOVERS", right: true, spare: 5}, {name: "CLOCK", right: true, spare: 7}, {name: "VERSION", spare: 4},
 	{name: "CONNECTIONS", right: true, wide: true}, {name: "HEARTBEAT", right: true, wide: true}, {name: "INSTANCE", wide: true},
-	{name: "NAME", wide: true}, {name: "LABELS"},
+	{name: "NAME", wide: true}, {name: "LABELS", spare: 3},
 }
 
 func (a *app) edgeGrid(p *page, edges []*client.Edge) {

@@ -75,7 +75,7 @@ type gapLine struct {
 }
 
 var eventColumns = []column{
-	{name: "WHEN"}, {name: "KIND"}, {name: "EDGE"}, {name: "NODE"}, {name: "OPERATION"}, {name: "OCCURRED", wide: true},
+	{name: "WHEN"}, {name: "KIND"}, {name: "EDGE"}, {name: "NODE"}, {name: "OPERATION", spare: 1}, {name: "OCCURRED", wide: true},
 	{name: "ID", wide: true}, {name: "MESSAGE"},
 }
 

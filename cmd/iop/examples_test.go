@@ -27,7 +27,6 @@ func TestEveryExampleWorks(t *testing.T) {
 		}
 	}
 	x := newExamples(t, f)
-	x.wait("2 connected")
 	a := newApp(nil, io.Discard, io.Discard, os.Getenv)
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {
@@ -68,11 +67,10 @@ func newExamples(t *testing.T, f *testFleet) *examples {
 		t.Fatal(err)
 	}
 	x.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "IOP_ADDR=http://"+f.daemon.HTTP, "XDG_CONFIG_HOME="+x.dir)
-	out, code := x.shell("iop run seoul-1 edge.ping -o yaml | sed -n 's/^operation_id: //p'")
-	if code != 0 {
-		t.Fatal(out)
-	}
-	x.env = append(x.env, "OPERATION_ID="+strings.TrimSpace(out), "WIRE=ws://"+f.daemon.Wire)
+	x.env = append(x.env, "WIRE=ws://"+f.daemon.Wire)
+	x.wait("2 connected")
+	out, _ := x.shell("iop run seoul-1 edge.ping -o yaml | sed -n 's/^operation_id: //p' | tr -d '\"'")
+	x.env = append(x.env, "OPERATION_ID="+strings.TrimSpace(out))
 	return x
 }
 

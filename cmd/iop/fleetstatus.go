@@ -141,8 +141,9 @@ func (f *fleetView) page(p *page, troubled bool) {
 		rows[i] = append(row.cells(), inShort(row.trouble, p.wide))
 	}
 	p.grid([]column{
-		{name: "EDGE"}, {name: "STATE", state: true}, {name: "NODES UP", right: true}, {name: "AVAILABLE", right: true},
-		{name: "IN FLIGHT", right: true}, {name: "CAPACITY", right: true}, {name: "QUEUED", right: true}, {name: "AGE", right: true}, {name: "TROUBLE"},
+		{name: "EDGE"}, {name: "STATE", state: true}, {name: "NODES UP", right: true, spare: 2}, {name: "AVAILABLE", right: true, spare: 3},
+		{name: "IN FLIGHT", right: true, spare: 4}, {name: "CAPACITY", right: true, spare: 5}, {name: "QUEUED", right: true, spare: 1},
+		{name: "AGE", right: true, spare: 6}, {name: "TROUBLE"},
 	}, rows)
 }
 

@@ -54,8 +54,8 @@ func (a *app) opsLs() *cobra.Command {
 }
 
 var operationColumns = []column{
-	{name: "CREATED"}, {name: "EDGE"}, {name: "NODE"}, {name: "OPERATION"}, {name: "STATE", state: true}, {name: "TOOK", right: true},
-	{name: "BY"}, {name: "ID"}, {name: "REASON", wide: true}, {name: "MESSAGE"},
+	{name: "CREATED"}, {name: "EDGE"}, {name: "NODE", spare: 1}, {name: "OPERATION"}, {name: "STATE", state: true}, {name: "TOOK", right: true, spare: 2},
+	{name: "BY", spare: 3}, {name: "ID"}, {name: "REASON", wide: true}, {name: "MESSAGE"},
 }
 
 func (a *app) operationsPage(p *page, found *client.OperationPage) {

@@ -61,10 +61,10 @@ func checkStatus(s *client.Status) error {
 }
 
 var statusColumns = []column{
-	{name: "NODE"}, {name: "PROVIDER"}, {name: "TYPE"}, {name: "STATUS", state: true}, {name: "HEALTH", state: true},
+	{name: "NODE"}, {name: "PROVIDER"}, {name: "TYPE", spare: 2}, {name: "STATUS", state: true}, {name: "HEALTH", state: true},
 	{name: "IN FLIGHT", right: true}, {name: "CAPACITY", right: true}, {name: "QUEUED", right: true},
 	{name: "LONG IN FLIGHT", right: true, wide: true}, {name: "LONG CAPACITY", right: true, wide: true}, {name: "LONG QUEUED", right: true, wide: true},
-	{name: "MODELS"}, {name: "NODE NAME", wide: true}, {name: "NODE LABELS", wide: true},
+	{name: "MODELS", spare: 1}, {name: "NODE NAME", wide: true}, {name: "NODE LABELS", wide: true},
 }
 
 func (a *app) statusPage(p *page, s *client.Status) {

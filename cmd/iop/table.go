@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -23,6 +24,7 @@ type column struct {
 	right bool // numbers
 	wide  bool // in wide tables alone
 	state bool // a word that has a colour
+	spare int  // a narrow terminal does without the column with the highest number first; 0 stays
 }
 
 // grid writes rows under columns, without lines: it is read by people, and by awk.
@@ -30,12 +32,13 @@ func (p *page) grid(columns []column, rows [][]string) {
 	if len(rows) == 0 {
 		return
 	}
+	hidden := p.hidden(columns, rows)
 	t := p.table()
 	header := table.Row{}
 	var configs []table.ColumnConfig
 	for i, c := range columns {
 		header = append(header, c.name)
-		configs = append(configs, p.config(i+1, c))
+		configs = append(configs, p.config(i+1, c, hidden[i]))
 	}
 	t.AppendHeader(header)
 	t.SetColumnConfigs(configs)
@@ -57,11 +60,13 @@ func (p *page) details(pairs [][2]string) {
 	p.text.WriteByte('\n')
 }
 
+const gap = "  " // between columns
+
 func (p *page) table() table.Writer {
 	t := table.NewWriter()
 	style := table.StyleDefault
 	style.Options = table.OptionsNoBordersAndSeparators
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", gap
 	style.Box.UnfinishedRow = "…"
 	style.Format.Header = text.FormatDefault
 	if p.looks.terminal && !p.wide {
@@ -72,8 +77,40 @@ func (p *page) table() table.Writer {
 	return t
 }
 
-func (p *page) config(number int, c column) table.ColumnConfig {
-	config := table.ColumnConfig{Number: number, Hidden: c.wide && !p.wide}
+// hidden tells which columns aren't shown: those of wide tables, and on a terminal as many spare ones as it takes to fit.
+func (p *page) hidden(columns []column, rows [][]string) []bool {
+	hide := make([]bool, len(columns))
+	used, spare := -len(gap), []int{}
+	widths := make([]int, len(columns))
+	for i, c := range columns {
+		if hide[i] = c.wide && !p.wide; hide[i] {
+			continue
+		}
+		widths[i] = text.StringWidth(c.name)
+		for _, row := range rows {
+			widths[i] = max(widths[i], text.StringWidth(row[i]))
+		}
+		used += widths[i] + len(gap)
+		if c.spare > 0 {
+			spare = append(spare, i)
+		}
+	}
+	if p.wide || p.looks.width == 0 {
+		return hide
+	}
+	slices.SortStableFunc(spare, func(i, j int) int { return columns[j].spare - columns[i].spare })
+	for _, i := range spare {
+		if used <= p.looks.width {
+			break
+		}
+		hide[i] = true
+		used -= widths[i] + len(gap)
+	}
+	return hide
+}
+
+func (p *page) config(number int, c column, hidden bool) table.ColumnConfig {
+	config := table.ColumnConfig{Number: number, Hidden: hidden}
 	if c.right {
 		config.Align, config.AlignHeader = text.AlignRight, text.AlignRight
 	}
