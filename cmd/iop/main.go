@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"iop/client"
 )
 
 func main() {
@@ -30,6 +32,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, env func(stri
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if code := interrupted(); err != nil && code != 0 {
+		if sent := (*client.Uncertain)(nil); errors.As(err, &sent) { // a command that was let go of
+			fmt.Fprint(stderr, a.explain(err).text())
+		}
 		return code
 	}
 	if err == nil {
