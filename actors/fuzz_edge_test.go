@@ -88,6 +88,8 @@ func FuzzEdgeConnection(f *testing.F) {
 			t.Fatal("the Control Plane reads no more")
 		}
 		ours.Close()
+		for range peer.in { // ends, and so do its goroutines
+		}
 		soon(t, (<-chan StatusReply)(status))
 		soon(t, command)
 		if n%8 != 0 {
