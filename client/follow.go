@@ -15,8 +15,9 @@ import (
 type FollowQuery struct {
 	// After is an event's id: those behind it come first. Empty: from now on.
 	After string
-	// Lost, if it isn't nil, is told that the stream was lost, why, and when the next try is.
-	Lost func(err error, retryIn time.Duration)
+	// Changed, if it isn't nil, is told each time that there is a stream, with nil, and that there is none, with the reason and
+	// when the next try is.
+	Changed func(err error, retryIn time.Duration)
 }
 
 // Update is an event, or the word that some are missing before the next one. One of them is set.
@@ -42,11 +43,15 @@ const (
 // as the context lives; what is missing then is told by a Gap. An error is the last thing that it gives: the context's, or a
 // refusal that doesn't go away by itself.
 func (r *Repository) Follow(ctx context.Context, q FollowQuery) iter.Seq2[Update, error] {
+	if q.Changed == nil {
+		q.Changed = func(error, time.Duration) {}
+	}
 	return func(yield func(Update, error) bool) {
 		f := &follower{last: q.After}
 		wait := r.returns()
 		for {
-			err := r.followOnce(ctx, f, wait, func(u Update) bool { return yield(u, nil) })
+			there := func() { q.Changed(nil, 0) }
+			err := r.followOnce(ctx, f, wait, there, func(u Update) bool { return yield(u, nil) })
 			switch {
 			case errors.Is(err, errEnough):
 				return
@@ -58,9 +63,7 @@ func (r *Repository) Follow(ctx context.Context, q FollowQuery) iter.Seq2[Update
 				return
 			}
 			pause := wait.next(askedToWait(err))
-			if q.Lost != nil {
-				q.Lost(err, pause)
-			}
+			q.Changed(err, pause)
 			if err := sleep(ctx, pause); err != nil {
 				yield(Update{}, err)
 				return
@@ -73,7 +76,7 @@ func (r *Repository) Follow(ctx context.Context, q FollowQuery) iter.Seq2[Update
 var errEnough = errors.New("enough")
 
 // followOnce follows one stream to its end, which it gives.
-func (r *Repository) followOnce(ctx context.Context, f *follower, wait *backoff, tell func(Update) bool) error {
+func (r *Repository) followOnce(ctx context.Context, f *follower, wait *backoff, there func(), tell func(Update) bool) error {
 	if f.last == "" {
 		last, err := r.newestEvent(ctx)
 		if err != nil {
@@ -90,6 +93,7 @@ func (r *Repository) followOnce(ctx context.Context, f *follower, wait *backoff,
 		return ended(ctx, err)
 	}
 	defer response.Body.Close()
+	there()
 	f.begin()
 	stream := newEventStream(response.Body)
 	for {

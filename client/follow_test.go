@@ -131,9 +131,15 @@ func TestFollowComesBack(t *testing.T) {
 		wireEvent("e6"),
 	}}
 	r := serve(t, s, Options{})
-	losses := 0
+	changes := ""
 	got := ""
-	for u, err := range r.Follow(within(t), FollowQuery{Lost: func(error, time.Duration) { losses++ }}) {
+	for u, err := range r.Follow(within(t), FollowQuery{Changed: func(err error, _ time.Duration) {
+		if err == nil {
+			changes += "+"
+		} else {
+			changes += "-"
+		}
+	}}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,8 +151,8 @@ func TestFollowComesBack(t *testing.T) {
 	if want := "e1 e2 gap e5 e6 "; got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}
-	if diff := cmp.Diff([]string{"e0", "e2", "e2", "e5", "e5"}, s.askedFor()); diff != "" || losses != 4 {
-		t.Errorf("lost %d times; %s", losses, diff)
+	if diff := cmp.Diff([]string{"e0", "e2", "e2", "e5", "e5"}, s.askedFor()); diff != "" || changes != "+--+-+-+" {
+		t.Errorf("it came and went %s; %s", changes, diff)
 	}
 }
 
@@ -214,7 +220,7 @@ func TestFollowLeavesASilentServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(within(t))
 	defer cancel()
 	lost := 0
-	for _, err := range r.Follow(ctx, FollowQuery{After: "e1", Lost: func(err error, _ time.Duration) {
+	for _, err := range r.Follow(ctx, FollowQuery{After: "e1", Changed: func(err error, _ time.Duration) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("lost for %v", err)
 		}

@@ -116,10 +116,17 @@ func (a *app) followEvents(ctx context.Context, repo *client.Repository, q event
 	if err != nil {
 		return err
 	}
-	lost := func(err error, retryIn time.Duration) {
-		a.say("iop: %s; trying again in %s", a.explain(err).what, span(retryIn))
+	lost := false
+	changed := func(err error, retryIn time.Duration) {
+		switch {
+		case err != nil:
+			a.say("iop: %s; trying again in %s", a.explain(err).what, span(retryIn))
+		case lost:
+			a.say("iop: live again")
+		}
+		lost = err != nil
 	}
-	for u, err := range repo.Follow(ctx, client.FollowQuery{After: after, Lost: lost}) {
+	for u, err := range repo.Follow(ctx, client.FollowQuery{After: after, Changed: changed}) {
 		if err != nil {
 			return err
 		}

@@ -100,7 +100,7 @@ const (
 func (a *app) topLive(ctx context.Context, repo *client.Repository, every time.Duration) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	t := &topLoop{model: newTopModel(a), looks: make(chan topLook), updates: make(chan client.Update, updatesWaiting),
-		lost: make(chan error, 1), failed: make(chan error, 3)}
+		changes: make(chan error), failed: make(chan error, 3)}
 	s, err := openScreen(a.stdin, a.stdout)
 	if err != nil {
 		cancel()
@@ -128,7 +128,7 @@ type topLoop struct {
 
 	looks   chan topLook
 	updates chan client.Update
-	lost    chan error // why the stream has no connection now; the newest one
+	changes chan error // of the stream: why there is none, or nil
 	failed  chan error // a goroutine's end that wasn't asked for
 }
 
@@ -154,10 +154,10 @@ type panicked struct {
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v\n\n%s", p.value, p.stack) }
 
 func (t *topLoop) follow(ctx context.Context, repo *client.Repository) error {
-	lost := func(err error, _ time.Duration) {
+	changed := func(err error, _ time.Duration) {
 		select {
-		case t.lost <- err:
-		default: // an earlier one is still to be shown
+		case t.changes <- err:
+		case <-ctx.Done():
 		}
 	}
 	after := ""
@@ -167,7 +167,7 @@ func (t *topLoop) follow(ctx context.Context, repo *client.Repository) error {
 		}
 		after = *recent.Next
 	} // else the stream begins now, and the look tells what is wrong
-	for u, err := range repo.Follow(ctx, client.FollowQuery{After: after, Lost: lost}) {
+	for u, err := range repo.Follow(ctx, client.FollowQuery{After: after, Changed: changed}) {
 		if err != nil {
 			return err
 		}
@@ -210,8 +210,8 @@ func (t *topLoop) run(ctx context.Context, keys <-chan byte) error {
 			t.model.take(look)
 		case u := <-t.updates:
 			t.model.event(u)
-		case err := <-t.lost:
-			t.model.streamLost(err)
+		case err := <-t.changes:
+			t.model.lostErr = err
 		case <-resized:
 			t.draw(true)
 		case <-draw.C:

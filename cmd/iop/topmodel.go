@@ -95,14 +95,11 @@ func (m *topModel) order() {
 }
 
 func (m *topModel) event(u client.Update) {
-	m.lostErr = nil
 	if len(m.tail) == mostTail {
 		m.tail = slices.Delete(m.tail, 0, 1)
 	}
 	m.tail = append(m.tail, topLine{u.Event, u.Gap})
 }
-
-func (m *topModel) streamLost(err error) { m.lostErr = err }
 
 // topPicture is what there is to draw, in the order of its importance.
 type topPicture struct {
