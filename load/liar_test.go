@@ -77,6 +77,7 @@ func (s *liar) serve(c net.Conn) {
 	defer c.Close()
 	frames := wire.NewFrameReader(c, wire.DefaultMaxFrameBytes)
 	link := &liarLink{conn: c, pending: map[uint64]chan *iopv1.Envelope{}}
+	defer link.end()
 	for {
 		frame, err := frames.Next()
 		if err != nil {
@@ -109,10 +110,24 @@ func (k *liarLink) send(m *iopv1.Envelope) {
 	}
 }
 
-// ask makes a round trip; nil after a while.
+// end fails what waits on a link that has ended.
+func (k *liarLink) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, reply := range k.pending {
+		close(reply)
+	}
+	k.pending = nil
+}
+
+// ask makes a round trip; nil when the link ends, or after a while.
 func (k *liarLink) ask(m *iopv1.Envelope, times int) *iopv1.Envelope {
 	reply := make(chan *iopv1.Envelope, 1)
 	k.mu.Lock()
+	if k.pending == nil {
+		k.mu.Unlock()
+		return nil
+	}
 	k.next++
 	m.Id = k.next
 	k.pending[m.Id] = reply
