@@ -17,10 +17,8 @@ import (
 
 // app is one run of the program.
 type app struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	env            func(string) string
-	now            func() time.Time // the Control Plane's clock once it was asked
+	surroundings
+	now func() time.Time // the Control Plane's clock once it was asked
 
 	flags  flags
 	asked  *target // the server in use, once it is known
@@ -36,9 +34,7 @@ type flags struct {
 	absolute                       bool
 }
 
-func newApp(stdin io.Reader, stdout, stderr io.Writer, env func(string) string) *app {
-	return &app{stdin: stdin, stdout: stdout, stderr: stderr, env: env, now: time.Now}
-}
+func newApp(s surroundings) *app { return &app{surroundings: s, now: time.Now} }
 
 func (a *app) register(root *cobra.Command) {
 	f := root.PersistentFlags()

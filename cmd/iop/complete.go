@@ -55,7 +55,7 @@ func (a *app) completeRun(cmd *cobra.Command, args []string, begun string) ([]st
 }
 
 func (a *app) completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	contexts, err := loadContexts()
+	contexts, err := a.loadContexts()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

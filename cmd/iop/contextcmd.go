@@ -41,7 +41,7 @@ func (a *app) contextLs() *cobra.Command {
 		Args:    cobra.NoArgs,
 		Example: "  iop context ls",
 		RunE: func(*cobra.Command, []string) error {
-			contexts, err := loadContexts()
+			contexts, err := a.loadContexts()
 			if err != nil {
 				return err
 			}
@@ -128,7 +128,7 @@ func (a *app) contextRm() *cobra.Command {
 
 // changeContexts changes the file, in which there is a context of this name.
 func (a *app) changeContexts(name string, change func(*configs.CLI) error) error {
-	contexts, err := loadContexts()
+	contexts, err := a.loadContexts()
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ read it in the list of processes.`,
 			if tokenFile != "" && tokenStdin {
 				return usage(cmd, "--token-file and --token-stdin both name a token; give one of them")
 			}
-			contexts, err := loadContexts()
+			contexts, err := a.loadContexts()
 			if err != nil {
 				return err
 			}

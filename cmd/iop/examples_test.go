@@ -27,7 +27,7 @@ func TestEveryExampleWorks(t *testing.T) {
 		}
 	}
 	x := newExamples(t, f)
-	a := newApp(nil, io.Discard, io.Discard, os.Getenv)
+	a := newApp(surroundings{stdout: io.Discard, stderr: io.Discard, env: os.Getenv, configDir: os.UserConfigDir})
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {
 		if c.Name() == "help" || c.Name() == "completion" || c.Name() == "exit-codes" { // cobra's own, and a page to read

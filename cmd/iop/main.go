@@ -18,22 +18,28 @@ import (
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+	os.Exit(run(os.Args[1:], surroundings{os.Stdin, os.Stdout, os.Stderr, os.Getenv, os.UserConfigDir}))
+}
+
+// surroundings are what the program has of the process.
+type surroundings struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            func(string) string
+	configDir      func() (string, error)
 }
 
 // run is the whole program but for the process: it gives the exit code.
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) string) int {
-	ctx, interrupted := untilSignal(context.Background())
-	a := newApp(stdin, stdout, stderr, env)
+func run(args []string, s surroundings) int {
+	ctx, interrupted, stop := untilSignal(context.Background())
+	defer stop()
+	a := newApp(s)
 	root := a.rootCommand()
 	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if code := interrupted(); err != nil && code != 0 {
 		if sent := (*client.Uncertain)(nil); errors.As(err, &sent) { // a command that was let go of
-			fmt.Fprint(stderr, a.explain(err).text())
+			fmt.Fprint(s.stderr, a.explain(err).text())
 		}
 		return code
 	}
@@ -44,26 +50,29 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, env func(stri
 		return exitSignal + int(syscall.SIGINT)
 	}
 	f := a.explain(err)
-	fmt.Fprint(stderr, f.text())
+	fmt.Fprint(s.stderr, f.text())
 	return f.exit
 }
 
 // untilSignal gives a context that the first SIGINT or SIGTERM ends, and what tells the exit code for that, 0 when there was
 // none. The second signal ends the process at once.
-func untilSignal(parent context.Context) (ctx context.Context, code func() int) {
+func untilSignal(parent context.Context) (ctx context.Context, code func() int, stop func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	var got atomic.Int32
 	go func() {
-		s := <-signals
-		signal.Stop(signals)
-		if number, ok := s.(syscall.Signal); ok {
-			got.Store(exitSignal + int32(number))
+		defer signal.Stop(signals)
+		select {
+		case s := <-signals:
+			if number, ok := s.(syscall.Signal); ok {
+				got.Store(exitSignal + int32(number))
+			}
+			cancel()
+		case <-ctx.Done():
 		}
-		cancel()
 	}()
-	return ctx, func() int { return int(got.Load()) }
+	return ctx, func() int { return int(got.Load()) }, cancel
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -84,6 +93,9 @@ Data goes to stdout, everything else to stderr. "iop help exit-codes" tells the 
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{err, cmd.CommandPath()} })
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
 	a.register(root)
 	root.AddCommand(
 		a.edgesCommand(), a.statusCommand(), a.fleetCommand(), a.eventsCommand(), a.opsCommand(), a.runCommand(),

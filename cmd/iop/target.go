@@ -31,16 +31,16 @@ type target struct {
 }
 
 // contextsFile is where contexts are kept.
-func contextsFile() (string, error) {
-	dir, err := os.UserConfigDir()
+func (a *app) contextsFile() (string, error) {
+	dir, err := a.configDir()
 	if err != nil {
 		return "", fmt.Errorf("there is no place for a configuration: %w", err)
 	}
 	return filepath.Join(dir, "iop", "config.yaml"), nil
 }
 
-func loadContexts() (*configs.CLI, error) {
-	file, err := contextsFile()
+func (a *app) loadContexts() (*configs.CLI, error) {
+	file, err := a.contextsFile()
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (a *app) chooseTarget() (*target, error) {
 	case a.flags.wire != "":
 		return &target{address: defaultAddress, wire: a.flags.wire, from: "from --wire"}, nil
 	}
-	contexts, err := loadContexts()
+	contexts, err := a.loadContexts()
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 var testNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func testApp() *app {
-	return &app{now: func() time.Time { return testNow }, format: plainTable, env: func(string) string { return "" }}
+	return &app{now: func() time.Time { return testNow }, format: plainTable, surroundings: surroundings{env: func(string) string { return "" }}}
 }
 
 func before(d time.Duration) *time.Time {
