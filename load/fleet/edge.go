@@ -71,7 +71,7 @@ func (e *edge) later(d time.Duration, do func()) {
 	e.shard.timers.push(timer{at: e.shard.f.now() + d, e: e, kind: doThis, do: do})
 }
 
-// queueDial takes a place in the dialers' queue, which has room for every Edge once.
+// queueDial takes a place in the dialers' queue, which has room for all.
 func (e *edge) queueDial() {
 	if !e.shard.closing && !e.gone {
 		e.shard.f.dials <- e
@@ -145,9 +145,7 @@ func (e *edge) welcome(hello *iopv1.EdgeHelloResponse) {
 		f.stats.reconnects.Add(1)
 	}
 	e.been = true
-	if e.twin == nil && e.behaviour == Honest {
-		f.calm[e.number].disturbed.Store(false)
-	}
+	e.settle()
 	if at := hello.ServerTime; at.IsValid() {
 		e.skew = time.Until(at.AsTime())
 	}

@@ -27,13 +27,22 @@ func (f *Fleet) Behave(numbers []int, b Behaviour, delay, forTime time.Duration)
 }
 
 func (e *edge) comeHome() {
-	hung := e.behaviour == Mute
+	was := e.behaviour
 	e.behaviour = Honest
 	e.pause.Store(0)
 	switch {
-	case hung && e.link == nil || hung && e.state == serving:
+	case was == Mute && (e.link == nil || e.state == serving):
 		e.queueDial()
-	case e.state == serving && e.twin == nil:
+	case was == Slow: // its reader may be waiting still
+		e.later(e.delay, e.settle)
+	default:
+		e.settle()
+	}
+}
+
+// settle tells callers that an Edge which was disturbed is as it should be, if it is.
+func (e *edge) settle() {
+	if e.state == serving && e.behaviour == Honest && e.twin == nil {
 		e.shard.f.calm[e.number].disturbed.Store(false)
 	}
 }
@@ -78,9 +87,7 @@ func (e *edge) endTwin() {
 	twin.leave()
 	twin.gone = true
 	e.twin = nil
-	if e.state == serving && e.behaviour == Honest {
-		e.shard.f.calm[e.number].disturbed.Store(false)
-	}
+	e.settle()
 }
 
 // Disturb tells that all Edges are about to lose their links through no fault of the Control Plane.
