@@ -54,7 +54,7 @@ func (c *client) start(ctx actor.Context, conn *wire.WebSocketConn) {
 	ready := make(chan time.Duration, 1)
 	c.conn, c.ready, c.credit = conn, ready, make(credit, creditFrames)
 	r := &clientReader{sys: c.sys, conn: conn, pid: ctx.Self(), credit: c.credit}
-	conn.Notify(&linkEvents{root: c.sys.root(), pid: ctx.Self()}, r.alive)
+	conn.Notify(&linkEvents{sys: c.sys, pid: ctx.Self()}, r.alive)
 	go r.run(ready)
 }
 
@@ -112,7 +112,7 @@ func checkClientHello(h *iopv1.ClientHelloRequest) *wire.Fault {
 
 // send closes a Client whose queue is full: it doesn't read, and must not cost more than that queue.
 func (c *client) send(m *iopv1.Envelope) {
-	if c.conn.Send(m, 0) == wire.Full {
+	if c.conn.Send(m, "") == wire.Full {
 		c.conn.Abort()
 	}
 }

@@ -143,11 +143,9 @@ func TestCommandThatTheWriterHas(t *testing.T) {
 		wantEqual(t, "sent", o.SentAt.IsZero(), false)
 
 		answer = askCommand(s, commandFor("e1"))
-		tag := link.lastTag
 		_, v := view(t, s, "e1")
 		s.root().Send(pid, &superseded{view: v})
 		o = wantReply(t, <-answer, wire.EdgeDisconnected, Unknown)
-		s.root().Send(pid, &frameBegun{tag})
 		s.root().Send(pid, &linkEnded{})
 		wantEqual(t, "facts", phasesOf(operation(t, s, "e1", o.ID)), []string{"unknown: the connection ended before the Edge answered"})
 	})

@@ -114,11 +114,14 @@ func TestDrainOfAnEdgeThatHangs(t *testing.T) {
 	})
 }
 
-// What is unanswered at the deadline is unknown, and its caller is told.
+// What is unanswered at the deadline is unknown, and its caller is told; what was never written never will be.
 func TestDrainAtItsDeadline(t *testing.T) {
 	bubble(t, testOptions(), func(t *testing.T, s *System) {
 		f, mute := connect(t, s, "e1"), stuck(t, s, "e2")
 		sent, queued := askCommand(s, commandFor("e1")), askCommand(s, commandFor("e2"))
+		noWait := commandFor("e2")
+		noWait.Wait = false
+		told := wantReply(t, <-askCommand(s, noWait), "", Pending)
 		f.commandRequest()
 		status := askStatus(s, "e1", time.Minute)
 		f.request()
@@ -134,7 +137,8 @@ func TestDrainAtItsDeadline(t *testing.T) {
 		wantFault(t, <-fleet, wire.ShuttingDown)
 		o := wantReply(t, <-sent, wire.ShuttingDown, Unknown)
 		wantEqual(t, "facts", phasesOf(o), []string{"unknown: the Control Plane stopped before the Edge answered"})
-		wantReply(t, <-queued, wire.ShuttingDown, Unknown)
+		wantReply(t, <-queued, wire.ShuttingDown, "")
+		wantEqual(t, "the queued one on record", operation(t, s, "e2", told.ID).State, Expired)
 		mute.conn.Close()
 	})
 }

@@ -16,8 +16,9 @@ import (
 // edge is one Edge's connection: it says hello, claims the id, carries requests to the peer and answers back. It
 // doesn't know who reads its socket or how it is written to: frames come as messages and go to the link.
 type edge struct {
-	sys  *System
-	link wire.Link
+	sys    *System
+	link   wire.Link
+	events linkEvents
 
 	phase   phase
 	reason  Reason // why it ends; the first one stays
@@ -30,7 +31,7 @@ type edge struct {
 	pulse   *Pulse
 	credit  credit
 	pending pending
-	queued  map[uint64]string // operations whose frame waits in the link, by its tag
+	queued  map[string]uint64 // operations whose frame waits in the link, and their requests
 
 	// Only until the claim is decided.
 	greeting *greeting
@@ -79,7 +80,7 @@ func (e *edge) Receive(ctx actor.Context) {
 	case *probeOwner:
 		e.ping(ctx, m)
 	case *frameBegun:
-		e.frameBegun(ctx, m.tag)
+		delete(e.queued, m.operationID)
 	case *superseded:
 		e.superseded(ctx, m.view)
 	case *goAway:
@@ -102,8 +103,8 @@ func (e *edge) Receive(ctx actor.Context) {
 }
 
 func (e *edge) start(ctx actor.Context, conn net.Conn) {
-	events := &linkEvents{root: e.sys.root(), pid: ctx.Self()}
-	link := wire.NewTCPLink(conn, &e.sys.opts.Link, events)
+	e.events = linkEvents{sys: e.sys, pid: ctx.Self()}
+	link := wire.NewTCPLink(conn, &e.sys.opts.Link, &e.events)
 	e.link = link
 	e.pulse = &Pulse{}
 	e.pulse.lastSeen.Store(e.sys.clock.mono())
@@ -140,6 +141,7 @@ func (e *edge) hello(ctx actor.Context, m *helloRead) {
 
 func (e *edge) decided(ctx actor.Context, m *decided) {
 	e.token, e.freed = m.token, m.token == 0
+	e.events.token = m.token // before there is a tagged frame
 	switch {
 	case m.token != 0 && e.phase == closing: // the link ended while the claim was on its way
 		e.tellEnd(ctx)
@@ -151,7 +153,7 @@ func (e *edge) decided(ctx actor.Context, m *decided) {
 	case m.fault != nil:
 		e.refuse(ctx, m.fault, e.greeting.helloID)
 	default:
-		e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_OVERLOADED, "no room for another Edge now", m.turnAway), 0)
+		e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_OVERLOADED, "no room for another Edge now", m.turnAway), "")
 		e.link.Finish()
 		e.end(ctx, ConnectionClosed)
 	}
@@ -166,7 +168,7 @@ func (e *edge) welcome(interval time.Duration) {
 		HeartbeatInterval: durationpb.New(interval),
 		MaxFrameBytes:     uint32(e.sys.opts.MaxFrameBytes),
 		ServerTime:        timestamppb.Now(),
-	}}}, 0)
+	}}}, "")
 	close(e.greeting.ready)
 	e.greeting = nil
 }
@@ -177,7 +179,7 @@ func (e *edge) superseded(ctx actor.Context, view *View) {
 		return
 	}
 	e.takeBackAll(ctx) // for the newer connection to carry
-	e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SUPERSEDED, "a newer connection claimed this edge_id", 0), 0)
+	e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SUPERSEDED, "a newer connection claimed this edge_id", 0), "")
 	e.link.Finish()
 	e.phase, e.reason = closing, ConnectionClosed
 	e.failPending(ctx, StatusReply{View: view, Fault: faultSuperseded})
@@ -189,11 +191,11 @@ func (e *edge) goAway(ctx actor.Context, m *goAway) {
 	case closing:
 		return
 	case serving, draining:
-		e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, "the Control Plane is stopping", m.reconnectAfter), 0)
+		e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, "the Control Plane is stopping", m.reconnectAfter), "")
 		e.phase = draining
 		e.drain(ctx)
 	default:
-		e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, "the Control Plane is stopping", m.reconnectAfter), 0)
+		e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, "the Control Plane is stopping", m.reconnectAfter), "")
 		e.link.Finish()
 		e.end(ctx, Shutdown)
 	}
@@ -228,7 +230,7 @@ func (e *edge) silent(ctx actor.Context) {
 // refuse says no as the last word of this connection.
 func (e *edge) refuse(ctx actor.Context, f *wire.Fault, replyTo uint64) {
 	e.takeBackAll(ctx)
-	e.link.Send(f.Envelope(replyTo), 0)
+	e.link.Send(f.Envelope(replyTo), "")
 	e.link.Finish()
 	e.end(ctx, ProtocolError)
 }
@@ -354,11 +356,18 @@ func goAwayEnvelope(reason iopv1.GoAwayReason, message string, after time.Durati
 	return &iopv1.Envelope{Body: &iopv1.Envelope_GoAway{GoAway: g}}
 }
 
-// linkEvents brings what happens to a link to the connection's actor.
+// linkEvents brings what happens to a link to the connection's actor. That a command is written operations hear
+// straight from here: by way of the actor, what follows from the command could overtake it.
 type linkEvents struct {
-	root *actor.RootContext
-	pid  *actor.PID
+	sys   *System
+	pid   *actor.PID
+	token Token
 }
 
-func (l *linkEvents) FrameBegun(tag uint64) { l.root.Send(l.pid, &frameBegun{tag}) }
-func (l *linkEvents) WriteStalled()         { l.root.Send(l.pid, &stalled{}) }
+func (l *linkEvents) FrameBegun(operationID string) {
+	root := l.sys.root()
+	root.Send(l.sys.operations, &commandSent{operationID, l.token, time.Now()})
+	root.Send(l.pid, &frameBegun{operationID})
+}
+
+func (l *linkEvents) WriteStalled() { l.sys.root().Send(l.pid, &stalled{}) }

@@ -34,12 +34,10 @@ func (e *edge) envelope(ctx actor.Context, m *iopv1.Envelope, snapshot *Snapshot
 	case *iopv1.Envelope_EdgeHelloRequest:
 		e.credit.giveBack()
 		e.refuse(ctx, faultSecondHello, m.Id)
-	case *iopv1.Envelope_Error, *iopv1.Envelope_Pong:
-		e.credit.giveBack() // answers to nothing in particular
-	default:
+	default: // a stray Error or Pong among them
 		e.credit.giveBack()
 		if m.Id != 0 {
-			e.link.Send(faultUnimplemented.Envelope(m.Id), 0)
+			e.link.Send(faultUnimplemented.Envelope(m.Id), "")
 		}
 	}
 }

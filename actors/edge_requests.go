@@ -1,8 +1,6 @@
 package actors
 
 import (
-	"time"
-
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -25,7 +23,7 @@ func (e *edge) askStatus(ctx actor.Context, m *statusAsk) {
 		return
 	}
 	result := e.link.Send(&iopv1.Envelope{Id: id, Body: &iopv1.Envelope_EdgeStatusRequest{
-		EdgeStatusRequest: &iopv1.EdgeStatusRequest{Timeout: durationpb.New(m.timeout)}}}, 0)
+		EdgeStatusRequest: &iopv1.EdgeStatusRequest{Timeout: durationpb.New(m.timeout)}}}, "")
 	if result == wire.Full {
 		e.pending.take(id, 0)
 		m.to.deliver(StatusReply{Fault: faultBusy})
@@ -48,15 +46,12 @@ func (e *edge) command(ctx actor.Context, m *dispatch) {
 		ctx.Send(e.sys.operations, &commandRefused{m.operationID, faultBusy})
 		return
 	}
-	at := time.Now()
-	switch e.link.Send(&iopv1.Envelope{Id: id, Body: &iopv1.Envelope_EdgeCommandRequest{EdgeCommandRequest: m.request}}, id) {
-	case wire.Sent:
-		ctx.Send(e.sys.operations, &commandSent{m.operationID, e.token, at})
+	switch e.link.Send(&iopv1.Envelope{Id: id, Body: &iopv1.Envelope_EdgeCommandRequest{EdgeCommandRequest: m.request}}, m.operationID) {
 	case wire.Queued:
 		if e.queued == nil {
-			e.queued = map[uint64]string{}
+			e.queued = map[string]uint64{}
 		}
-		e.queued[id] = m.operationID
+		e.queued[m.operationID] = id
 		ctx.Send(e.sys.operations, &commandQueued{m.operationID, ctx.Self()})
 	case wire.Full:
 		e.pending.take(id, 0)
@@ -67,40 +62,22 @@ func (e *edge) command(ctx actor.Context, m *dispatch) {
 	}
 }
 
-// frameBegun: a queued command's first byte is on the way. Its tag is its request's id.
-func (e *edge) frameBegun(ctx actor.Context, tag uint64) {
-	if id, ok := e.queued[tag]; ok {
-		delete(e.queued, tag)
-		ctx.Send(e.sys.operations, &commandSent{id, e.token, time.Now()})
-	}
-}
-
-// withdraw takes a queued command back, if it can be.
+// withdraw takes a queued command back, if it can be. One that the link is writing already counts as sent, and the link
+// has said so.
 func (e *edge) withdraw(ctx actor.Context, operationID string) {
-	for tag, id := range e.queued {
-		if id == operationID {
-			e.takeBack(ctx, tag, id)
-		}
+	id, queued := e.queued[operationID]
+	delete(e.queued, operationID)
+	if queued && e.link.Withdraw(operationID) {
+		e.pending.take(id, 0)
+		ctx.Send(e.sys.operations, &commandWithdrawn{operationID})
 	}
 }
 
 // takeBackAll is for the end of the connection: what was not begun is never written here.
 func (e *edge) takeBackAll(ctx actor.Context) {
-	for tag, id := range e.queued {
-		e.takeBack(ctx, tag, id)
+	for operationID := range e.queued {
+		e.withdraw(ctx, operationID)
 	}
-}
-
-// takeBack settles what becomes of a queued command. One that the link has already taken to write counts as sent, before
-// frameBegun comes: whatever is said of it next, its loss perhaps, builds on that.
-func (e *edge) takeBack(ctx actor.Context, tag uint64, operationID string) {
-	delete(e.queued, tag)
-	if !e.link.Withdraw(tag) {
-		ctx.Send(e.sys.operations, &commandSent{operationID, e.token, time.Now()})
-		return
-	}
-	e.pending.take(tag, 0)
-	ctx.Send(e.sys.operations, &commandWithdrawn{operationID})
 }
 
 func (e *edge) query(ctx actor.Context, m *queryCommands) {
@@ -111,7 +88,7 @@ func (e *edge) query(ctx actor.Context, m *queryCommands) {
 	now := e.sys.clock.mono()
 	id, _ := e.pending.add(m, now+int64(queryTime), now)
 	e.link.Send(&iopv1.Envelope{Id: id, Body: &iopv1.Envelope_EdgeCommandQueryRequest{
-		EdgeCommandQueryRequest: &iopv1.EdgeCommandQueryRequest{CommandIds: m.ids}}}, 0)
+		EdgeCommandQueryRequest: &iopv1.EdgeCommandQueryRequest{CommandIds: m.ids}}}, "")
 }
 
 // ping asks the peer for a sign of life, because another instance claims the id.
@@ -120,5 +97,5 @@ func (e *edge) ping(_ actor.Context, m *probeOwner) {
 		return // the end of this connection decides the claim
 	}
 	id, _ := e.pending.add(m, m.deadline, e.sys.clock.mono())
-	e.link.Send(&iopv1.Envelope{Id: id, Body: &iopv1.Envelope_Ping{Ping: &iopv1.Ping{}}}, 0)
+	e.link.Send(&iopv1.Envelope{Id: id, Body: &iopv1.Envelope_Ping{Ping: &iopv1.Ping{}}}, "")
 }

@@ -15,22 +15,31 @@ type fakeLink struct {
 	result   wire.SendResult
 	withdraw bool
 	panics   any // what Send panics with, or nil
-	lastTag  uint64
+	events   *linkEvents
 	done     chan struct{}
 }
 
-func (l *fakeLink) Send(_ *iopv1.Envelope, tag uint64) wire.SendResult {
+func (l *fakeLink) Send(_ *iopv1.Envelope, tag string) wire.SendResult {
 	if l.panics != nil {
 		panic(l.panics)
 	}
-	l.lastTag = tag
+	if l.result == wire.Sent && tag != "" {
+		l.events.FrameBegun(tag)
+	}
 	return l.result
 }
 
 func (l *fakeLink) SendFrame([]byte) wire.SendResult { return l.result }
-func (l *fakeLink) Withdraw(uint64) bool             { return l.withdraw }
 func (l *fakeLink) Finish()                          { l.Abort() }
 func (l *fakeLink) Done() <-chan struct{}            { return l.done }
+
+// Withdraw fails as it does when the writer has just begun the frame.
+func (l *fakeLink) Withdraw(tag string) bool {
+	if !l.withdraw {
+		l.events.FrameBegun(tag)
+	}
+	return l.withdraw
+}
 
 func (l *fakeLink) Abort() {
 	select {
@@ -50,6 +59,8 @@ func connectLink(t *testing.T, s *System, id string, link *fakeLink) (*actor.PID
 	e.pending.limit = s.opts.MaxInFlight
 	e.pulse.lastSeen.Store(s.clock.mono())
 	pid := s.root().Spawn(shortProps(func() actor.Actor { return e }))
+	e.events = linkEvents{sys: s, pid: pid}
+	link.events = &e.events
 	s.root().Send(s.registry, &claimAsk{pid: pid, hello: hello(id), pulse: e.pulse})
 	synctest.Wait()
 	select {

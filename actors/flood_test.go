@@ -102,6 +102,7 @@ func TestEveryFrameGivesItsCreditBack(t *testing.T) {
 		"command event":      phaseOf("x", phaseStarted), "late answer": outcomeOf("x", outcomeSucceeded),
 		"unmatched answer": reply(99, statusOf("e1", "n")), "unmatched command answer": reply(99, outcomeOf("x", outcomeSucceeded)),
 		"goodbye": goodbyeEnvelope(), "error": errorOf(3), "pong": {Body: &iopv1.Envelope_Pong{Pong: &iopv1.Pong{}}},
+		"stray pong": {Id: 3, Body: &iopv1.Envelope_Pong{Pong: &iopv1.Pong{}}}, "stray error": {Id: 3, Body: errorOf(3).Body},
 		"unknown body": {Id: 3}, "request": {Id: 3, Body: &iopv1.Envelope_EdgeStatusRequest{}},
 		"unasked query answer":   query(0),
 		"status answer":          reply(1, statusOf("e1", "n")),

@@ -127,7 +127,7 @@ type (
 	linkFault struct{ fault *wire.Fault }
 	// linkEnded is the reader's last word; the socket is closed.
 	linkEnded  struct{}
-	frameBegun struct{ tag uint64 }
+	frameBegun struct{ operationID string }
 	stalled    struct{}
 )
 
@@ -199,11 +199,11 @@ type (
 		edgeID string
 		token  Token
 	}
-	// edgeForgotten: the registry no longer lists this Edge. Also to events.
+	// edgeForgotten: the registry no longer lists this Edge. Operations pass it on to events.
 	edgeForgotten struct{ edgeID string }
 )
 
-// Anybody → events.
+// Registry → operations → events: one way for all, so that events are listed in the order in which they came about.
 type publish struct {
 	event  *Event
 	credit credit

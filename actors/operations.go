@@ -17,6 +17,8 @@ import (
 type operations struct {
 	sys *System
 	log *oplog
+
+	ending *ending // nil until the process ends
 }
 
 // flight is what is known of a command while it is on its way, and how its first wait ended.
@@ -55,8 +57,6 @@ type (
 		to     chan<- audit
 	}
 	underWayAsk struct{ to chan<- int }
-	// settleAll: the process ends; what is unanswered is unknown.
-	settleAll struct{ done chan<- struct{} }
 
 	commandTimeout struct{ operationID string }
 )
@@ -102,6 +102,9 @@ func (p *operations) Receive(ctx actor.Context) {
 		p.edgeBack(ctx, m)
 	case *edgeForgotten:
 		p.log.forgetEdge(m.edgeID)
+		ctx.Forward(p.sys.events)
+	case *publish:
+		ctx.Forward(p.sys.events)
 	case *operationAsk:
 		m.to <- p.find(m.edgeID, m.operationID)
 	case *auditAsk:
@@ -110,6 +113,8 @@ func (p *operations) Receive(ctx actor.Context) {
 		m.to <- p.underWay()
 	case *settleAll:
 		p.settleAll(ctx, m)
+	case *settleDue:
+		p.settleRest(ctx)
 	}
 }
 
@@ -194,6 +199,7 @@ func (p *operations) refused(ctx actor.Context, m *commandRefused) {
 	if e == nil || e.op.State != Pending {
 		return
 	}
+	defer p.settled(m.operationID)
 	if e.flight.told {
 		e.flight.fault = m.fault
 		p.apply(ctx, e, e.op.onExpired("never sent: "+m.fault.Message, time.Now()), time.Time{})
@@ -210,7 +216,7 @@ func (p *operations) queued(m *commandQueued) {
 	if e := p.log.entries[m.operationID]; e != nil && e.op.State == Pending {
 		e.flight.queuedBy = m.pid
 		p.answer(e)
-		if e.flight.late {
+		if e.flight.late || p.ending != nil {
 			p.sys.root().Send(m.pid, &withdraw{m.operationID})
 		}
 	}
@@ -223,9 +229,13 @@ func (p *operations) sent(ctx actor.Context, m *commandSent) {
 	}
 	e.flight.token, e.flight.request, e.flight.queuedBy = m.token, nil, nil
 	p.apply(ctx, e, e.op.onSent(m.at), time.Time{})
-	if e.flight.late {
+	switch {
+	case e.flight.late:
 		p.noAnswer(ctx, e)
+	case p.ending != nil:
+		p.stopped(ctx, e)
 	}
+	p.settled(m.operationID)
 }
 
 // withdrawn: it was taken back unwritten, because its time is up, or because its connection ended and another may carry it.
@@ -241,6 +251,7 @@ func (p *operations) withdrawn(ctx actor.Context, id string) {
 	}
 	e.flight.fault = faultNotSent
 	p.apply(ctx, e, e.op.onExpired("never sent: its time was up", time.Now()), time.Time{})
+	p.settled(id)
 }
 
 // lost: when the Edge was back before this became known, it is asked now.
@@ -267,6 +278,7 @@ func (p *operations) timeout(ctx actor.Context, id string) {
 	case e == nil:
 	case e.op.State == SentState, e.op.State == Pending && e.flight.late:
 		p.noAnswer(ctx, e)
+		p.settled(id)
 	case e.op.State == Pending:
 		e.flight.late = true
 		e.flight.timer = p.sys.after(settleTime, ctx.Self(), &commandTimeout{id})
@@ -311,16 +323,6 @@ func (p *operations) underWay() (n int) {
 		}
 	}
 	return n
-}
-
-func (p *operations) settleAll(ctx actor.Context, m *settleAll) {
-	for _, e := range p.log.entries {
-		if e.op.unanswered() {
-			e.flight.fault = faultShuttingDown
-			p.apply(ctx, e, e.op.onUnknown("the Control Plane stopped before the Edge answered", time.Now()), time.Time{})
-		}
-	}
-	close(m.done)
 }
 
 func (p *operations) find(edgeID, id string) *Operation {

@@ -193,7 +193,7 @@ func (r *registry) passOn(ctx actor.Context, m *said) {
 		return
 	}
 	if m.event != nil {
-		ctx.Send(r.sys.events, &publish{event: m.event, credit: m.credit})
+		ctx.Send(r.sys.operations, &publish{event: m.event, credit: m.credit})
 		return
 	}
 	ctx.Send(r.sys.operations, m)
@@ -227,8 +227,9 @@ func (r *registry) forwardCommand(ctx actor.Context, m *dispatch) {
 	}
 }
 
+// publish takes the way that every event takes, by operations, so that all are listed as they came about.
 func (r *registry) publish(ctx actor.Context, e *Event) {
-	ctx.Send(r.sys.events, &publish{event: e})
+	ctx.Send(r.sys.operations, &publish{event: e})
 }
 
 // sweep looks for silent Edges in a copy of the views, beside the registry; the Edge's own actor looks again.
@@ -253,7 +254,6 @@ func (r *registry) scheduleSweep(ctx actor.Context) {
 
 func (r *registry) forget(ctx actor.Context) {
 	for _, id := range r.table.expire(time.Now()) {
-		ctx.Send(r.sys.events, &edgeForgotten{edgeID: id})
 		ctx.Send(r.sys.operations, &edgeForgotten{edgeID: id})
 	}
 }

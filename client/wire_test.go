@@ -32,7 +32,7 @@ type wireSide struct {
 
 type deafEvents struct{}
 
-func (deafEvents) FrameBegun(uint64) {}
+func (deafEvents) FrameBegun(string) {}
 func (deafEvents) WriteStalled()     {}
 
 func startWireServer(t *testing.T) *wireServer {
@@ -72,7 +72,7 @@ func (s *wireSide) next() *iopv1.Envelope {
 	return e
 }
 
-func (s *wireSide) send(e *iopv1.Envelope) { s.ws.Send(e, 0) }
+func (s *wireSide) send(e *iopv1.Envelope) { s.ws.Send(e, "") }
 
 // welcome reads the hello and accepts it.
 func (s *wireSide) welcome(heartbeat time.Duration) *iopv1.ClientHelloRequest {

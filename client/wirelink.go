@@ -231,7 +231,7 @@ func (l *wireLink) takePong(replyTo uint64, body *iopv1.Pong) {
 
 // send ends a connection whose queue is full: the Control Plane doesn't read.
 func (l *wireLink) send(e *iopv1.Envelope) {
-	if l.ws.Send(e, 0) == wire.Full {
+	if l.ws.Send(e, "") == wire.Full {
 		l.ended(lostConnection(errNotRead))
 		l.ws.Abort()
 	}
@@ -255,7 +255,7 @@ func (l *wireLink) reason() error {
 }
 
 // FrameBegun implements wire.LinkEvents; nothing here is tagged.
-func (l *wireLink) FrameBegun(uint64) {}
+func (l *wireLink) FrameBegun(string) {}
 
 // WriteStalled implements wire.LinkEvents.
 func (l *wireLink) WriteStalled() { l.ended(lostConnection(errNotRead)) }

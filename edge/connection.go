@@ -165,7 +165,7 @@ func (c *connection) reason() string {
 }
 
 // FrameBegun implements wire.LinkEvents; nothing here is tagged.
-func (c *connection) FrameBegun(uint64) {}
+func (c *connection) FrameBegun(string) {}
 
 // WriteStalled implements wire.LinkEvents.
 func (c *connection) WriteStalled() { c.ended("The Control Plane took nothing for too long.") }

@@ -12,7 +12,7 @@ type SendResult int
 const (
 	// Sent: its first byte is on the way, and whether it arrives is the peer's to know.
 	Sent SendResult = iota
-	// Queued: it waits behind others; a tagged one is reported by LinkEvents.FrameBegun when its turn comes.
+	// Queued: it waits behind others.
 	Queued
 	// Full: the queue has no room, and nothing was kept.
 	Full
@@ -23,12 +23,12 @@ const (
 // Link is the sending half of one connection, and its end. It never blocks, so that an actor can use it; it
 // may be used from several goroutines.
 type Link interface {
-	// Send encodes and hands over one envelope. A tag other than 0 names it for FrameBegun and Withdraw.
-	Send(e *iopv1.Envelope, tag uint64) SendResult
+	// Send encodes and hands over one envelope. A tag that isn't empty names it for FrameBegun and Withdraw.
+	Send(e *iopv1.Envelope, tag string) SendResult
 	// SendFrame hands over a frame that is encoded already (AppendFrame, AppendPong) and copies it if it must wait.
 	SendFrame(frame []byte) SendResult
-	// Withdraw takes a waiting frame back; false when its first byte may have been written.
-	Withdraw(tag uint64) bool
+	// Withdraw takes a waiting frame back; false when there is none, as after FrameBegun.
+	Withdraw(tag string) bool
 	// Finish ends the connection politely: nothing more is taken, what waits is written, the write half is
 	// shut, and what the peer still sends is discarded for LingerTime, so that a reset doesn't eat the last answer.
 	Finish()
@@ -38,10 +38,12 @@ type Link interface {
 	Done() <-chan struct{}
 }
 
-// LinkEvents is told what happens to a link, from the link's own goroutines. It must not block.
+// LinkEvents is told what happens to a link, from the link's own goroutines or from inside Send. It must not block, nor
+// call the link.
 type LinkEvents interface {
-	// FrameBegun: the first byte of a tagged frame that was Queued is about to be written.
-	FrameBegun(tag uint64)
+	// FrameBegun: the first byte of a tagged frame is about to be written. It is said before that, and before Send
+	// answers Sent, so that who is told can't hear of the frame's consequences first.
+	FrameBegun(tag string)
 	// WriteStalled: the peer took nothing for WriteTimeout; the link is about to be aborted. Said once, and not
 	// after Finish or Abort.
 	WriteStalled()

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -34,6 +35,14 @@ type rig struct {
 	log  *linkLog
 }
 
+// tagOf names a frame by its number; 0 is no tag.
+func tagOf(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatUint(n, 10)
+}
+
 // linkLog is LinkEvents that remembers.
 type linkLog struct {
 	mu     sync.Mutex
@@ -44,10 +53,11 @@ type linkLog struct {
 
 func newLinkLog() *linkLog { return &linkLog{told: make(chan struct{}, 16)} }
 
-func (l *linkLog) FrameBegun(tag uint64) {
+func (l *linkLog) FrameBegun(tag string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.begun = append(l.begun, tag)
+	n, _ := strconv.ParseUint(tag, 10, 64)
+	l.begun = append(l.begun, n)
 }
 
 func (l *linkLog) WriteStalled() {
@@ -223,12 +233,12 @@ func TestLinkDeliversInOrderAndFinishes(t *testing.T) {
 			defer close(sent)
 			for i := range uint64(frames) {
 				size := []int{0, 10, 200, 70_000}[i%4]
-				if got := r.link.Send(numbered(i+1, size), i+1); got != Sent && got != Queued {
+				if got := r.link.Send(numbered(i+1, size), tagOf(i+1)); got != Sent && got != Queued {
 					t.Errorf("frame %d: %v", i+1, got)
 				}
 			}
 			r.link.Finish()
-			if got := r.link.Send(numbered(1, 0), 0); got != Closed {
+			if got := r.link.Send(numbered(1, 0), ""); got != Closed {
 				t.Errorf("after Finish: %v", got)
 			}
 		}()
@@ -259,7 +269,7 @@ func TestLinkFromManyGoroutines(t *testing.T) {
 		for s := range uint64(senders) {
 			all.Go(func() {
 				for i := range uint64(each) {
-					r.link.Send(numbered(s*each+i+1, int(i)*20), 0)
+					r.link.Send(numbered(s*each+i+1, int(i)*20), "")
 				}
 			})
 		}
@@ -302,7 +312,7 @@ func TestLinkFull(t *testing.T) {
 func (r *rig) fill(t *testing.T, size int) (taken uint64) {
 	t.Helper()
 	for {
-		switch got := r.link.Send(numbered(taken+1, size), taken+1); got {
+		switch got := r.link.Send(numbered(taken+1, size), tagOf(taken+1)); got {
 		case Sent, Queued:
 			taken++
 		case Full:
@@ -317,11 +327,11 @@ func TestLinkWithdraw(t *testing.T) {
 	eachRig(t, LinkOptions{MaxQueueFrames: 20, MaxQueueBytes: 8 << 20, WriteTimeout: 20 * time.Second}, func(t *testing.T, r *rig) {
 		ended := r.serveReader()
 		n := r.fill(t, batchBytes+1) // one frame a batch, so that those behind the first wait
-		if !r.link.Withdraw(n-1) || r.link.Withdraw(n-1) || r.link.Withdraw(0) {
+		if !r.link.Withdraw(tagOf(n-1)) || r.link.Withdraw(tagOf(n-1)) || r.link.Withdraw(tagOf(0)) {
 			t.Error("Withdraw takes back what waits, once, and nothing else")
 		}
 		r.link.Finish()
-		if !r.link.Withdraw(n - 3) {
+		if !r.link.Withdraw(tagOf(n - 3)) {
 			t.Error("a frame that waits can't be withdrawn after Finish")
 		}
 		ids, err := r.numbers(t)
@@ -334,7 +344,7 @@ func TestLinkWithdraw(t *testing.T) {
 		if len(ids) != int(n-2) {
 			t.Errorf("%d frames came of %d, with 2 withdrawn", len(ids), n)
 		}
-		if r.link.Withdraw(1) || r.link.Withdraw(n) {
+		if r.link.Withdraw(tagOf(1)) || r.link.Withdraw(tagOf(n)) {
 			t.Error("what has arrived is withdrawn")
 		}
 		r.peer.Close()
@@ -349,11 +359,34 @@ func TestLinkWithdraw(t *testing.T) {
 	})
 }
 
+// TestLinkSaysWhatItBegins before the peer can know of it.
+func TestLinkSaysWhatItBegins(t *testing.T) {
+	eachRig(t, roomy, func(t *testing.T, r *rig) {
+		ended := r.serveReader()
+		const frames = 200
+		go func() {
+			for i := range uint64(frames) {
+				r.link.Send(numbered(i+1, []int{0, 30_000}[i%2]), tagOf(i+1))
+			}
+		}()
+		for i := range frames {
+			if _, err := r.next(); err != nil {
+				t.Fatal(err)
+			}
+			if begun, _ := r.log.counts(); len(begun) <= i || begun[i] != uint64(i+1) {
+				t.Fatalf("frame %d came, and begun were %v", i+1, begun)
+			}
+		}
+		r.link.Abort()
+		<-ended
+	})
+}
+
 // TestLinkFinishesThoughThePeerDoesntRead: TestFinishIsBounded has the times.
 func TestLinkFinishesThoughThePeerDoesntRead(t *testing.T) {
 	eachRig(t, LinkOptions{MaxQueueFrames: 4, MaxQueueBytes: 4 << 20, WriteTimeout: 300 * time.Millisecond}, func(t *testing.T, r *rig) {
-		r.link.Send(numbered(1, 3<<20), 0)
-		r.link.Send(numbered(2, 1<<20), 2)
+		r.link.Send(numbered(1, 3<<20), "")
+		r.link.Send(numbered(2, 1<<20), tagOf(2))
 		ended := r.serveReader()
 		r.link.Finish()
 		select {
@@ -367,12 +400,12 @@ func TestLinkFinishesThoughThePeerDoesntRead(t *testing.T) {
 func TestLinkStalls(t *testing.T) {
 	eachRig(t, LinkOptions{MaxQueueFrames: 4, MaxQueueBytes: 4 << 20, WriteTimeout: 100 * time.Millisecond}, func(t *testing.T, r *rig) {
 		ended := r.serveReader()
-		r.link.Send(numbered(1, 3<<20), 0)
-		r.link.Send(numbered(2, 1000), 2)
+		r.link.Send(numbered(1, 3<<20), "")
+		r.link.Send(numbered(2, 1000), tagOf(2))
 		<-r.log.told
 		<-r.link.Done()
 		<-ended
-		if got := r.link.Send(numbered(3, 0), 0); got != Closed {
+		if got := r.link.Send(numbered(3, 0), ""); got != Closed {
 			t.Errorf("then %v", got)
 		}
 		if begun, stalls := r.log.counts(); stalls != 1 {
@@ -389,8 +422,8 @@ func TestLinkStalls(t *testing.T) {
 func TestLinkAbortWhileWriting(t *testing.T) {
 	eachRig(t, roomy, func(t *testing.T, r *rig) {
 		ended := r.serveReader()
-		r.link.Send(numbered(1, 8<<20), 0)
-		r.link.Send(numbered(2, 1000), 2)
+		r.link.Send(numbered(1, 8<<20), "")
+		r.link.Send(numbered(2, 1000), tagOf(2))
 		began := time.Now()
 		r.link.Abort()
 		r.link.Abort()
@@ -403,7 +436,7 @@ func TestLinkAbortWhileWriting(t *testing.T) {
 		if _, stalls := r.log.counts(); stalls > 0 {
 			t.Error("an abort counts as a stall")
 		}
-		if got := r.link.Send(numbered(3, 0), 0); got != Closed {
+		if got := r.link.Send(numbered(3, 0), ""); got != Closed {
 			t.Errorf("then %v", got)
 		}
 	})
@@ -414,7 +447,7 @@ func TestLinkWhosePeerIsGone(t *testing.T) {
 		ended := r.serveReader()
 		r.peer.Close()
 		<-ended
-		if got := r.link.Send(numbered(1, 10_000), 0); got != Closed {
+		if got := r.link.Send(numbered(1, 10_000), ""); got != Closed {
 			t.Errorf("got %v", got)
 		}
 		if _, stalls := r.log.counts(); stalls > 0 {
@@ -430,7 +463,7 @@ func TestLinkSeesTheResetItself(t *testing.T) {
 			r := rigs[name](t, &roomy)
 			_ = rawConn(r.peer).(*net.TCPConn).SetLinger(0)
 			_ = rawConn(r.peer).Close()
-			for r.link.Send(numbered(1, 10_000), 0) != Closed {
+			for r.link.Send(numbered(1, 10_000), "") != Closed {
 				runtime.Gosched()
 			}
 			<-r.link.Done()
@@ -460,7 +493,7 @@ func TestLastAnswerSurvivesUnreadInput(t *testing.T) {
 			go func() {
 				defer close(ended)
 				_ = r.read() // a frame of length 0
-				r.link.Send(numbered(7, 10), 0)
+				r.link.Send(numbered(7, 10), "")
 				r.link.Finish()
 				r.link.Drain()
 			}()
@@ -486,7 +519,7 @@ func TestPeerEndsBeforeItIsAnswered(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range uint64(50) {
-				r.link.Send(numbered(i, 50_000), 0)
+				r.link.Send(numbered(i, 50_000), "")
 			}
 			r.link.Finish()
 			drained := make(chan struct{})
@@ -553,7 +586,7 @@ func TestSendRefusesWhatCantBeEncoded(t *testing.T) {
 	eachRig(t, roomy, func(t *testing.T, r *rig) {
 		ended := r.serveReader()
 		bad := &iopv1.Envelope{Body: &iopv1.Envelope_Error{Error: &iopv1.Error{Message: "\xff"}}}
-		if got := r.link.Send(bad, 0); got != Full {
+		if got := r.link.Send(bad, ""); got != Full {
 			t.Errorf("got %v", got)
 		}
 		r.link.SendFrame(mustFrame(t, numbered(1, 5)))

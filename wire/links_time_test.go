@@ -40,8 +40,8 @@ func TestStandingPeerIsCutAfterWriteTimeout(t *testing.T) {
 	eachPipe(t, func(t *testing.T, r *rig) {
 		ended := r.serveReader()
 		began := time.Now()
-		r.link.Send(numbered(1, 100_000), 0)
-		r.link.Send(numbered(2, 100), 2)
+		r.link.Send(numbered(1, 100_000), "")
+		r.link.Send(numbered(2, 100), tagOf(2))
 		<-r.log.told
 		if took := time.Since(began); took != timed.WriteTimeout {
 			t.Errorf("told after %v", took)
@@ -50,7 +50,7 @@ func TestStandingPeerIsCutAfterWriteTimeout(t *testing.T) {
 		if _, stalls := r.log.counts(); stalls != 1 {
 			t.Errorf("told %d times", stalls)
 		}
-		if !r.link.Withdraw(2) {
+		if !r.link.Withdraw(tagOf(2)) {
 			t.Error("a frame that never began can't be told from one that did")
 		}
 	})
@@ -60,7 +60,7 @@ func TestStandingPeerIsCutAfterWriteTimeout(t *testing.T) {
 func TestMovingPeerIsNotCut(t *testing.T) {
 	eachPipe(t, func(t *testing.T, r *rig) {
 		ended := r.serveReader()
-		r.link.Send(numbered(1, 100_000), 0)
+		r.link.Send(numbered(1, 100_000), "")
 		piece := make([]byte, 2*partBytes)
 		began := time.Now()
 		for time.Since(began) < time.Minute {
@@ -82,7 +82,7 @@ func TestMovingPeerIsNotCut(t *testing.T) {
 func TestFinishIsBounded(t *testing.T) {
 	eachPipe(t, func(t *testing.T, r *rig) {
 		ended := r.serveReader()
-		r.link.Send(numbered(1, 1_000_000), 0)
+		r.link.Send(numbered(1, 1_000_000), "")
 		time.Sleep(5 * time.Second)
 		began := time.Now()
 		r.link.Finish()

@@ -12,7 +12,7 @@ type outbox struct {
 
 type outFrame struct {
 	payload []byte
-	tag     uint64
+	tag     string
 }
 
 // fits tells whether a frame of this many bytes has room. Any frame fits an empty queue.
@@ -44,8 +44,8 @@ func (o *outbox) take(atLeast int) []outFrame {
 }
 
 // withdraw removes the frame with this tag; false when it isn't waiting. Untagged frames can't be named.
-func (o *outbox) withdraw(tag uint64) bool {
-	if tag == 0 {
+func (o *outbox) withdraw(tag string) bool {
+	if tag == "" {
 		return false
 	}
 	i := slices.IndexFunc(o.waiting, func(f outFrame) bool { return f.tag == tag })

@@ -26,7 +26,7 @@ func (m *outboxModel) push(t *rapid.T) {
 	f := outFrame{payload: rapid.SliceOfN(rapid.Byte(), 0, 12).Draw(t, "payload")}
 	if rapid.Bool().Draw(t, "tagged") {
 		m.nextTag++
-		f.tag = m.nextTag
+		f.tag = tagOf(m.nextTag)
 	}
 	room := len(m.waiting) == 0 || len(m.waiting)+1 <= m.box.maxFrames && m.bytes()+len(f.payload) <= m.box.maxBytes
 	if fits := m.box.fits(len(f.payload)); fits != room {
@@ -75,15 +75,15 @@ func (m *outboxModel) written(t *rapid.T) {
 }
 
 func (m *outboxModel) withdraw(t *rapid.T) {
-	tag := rapid.Uint64Range(0, m.nextTag+1).Draw(t, "tag")
+	tag := tagOf(rapid.Uint64Range(0, m.nextTag+1).Draw(t, "tag"))
 	at := -1
 	for i, f := range m.waiting {
-		if f.tag == tag && tag != 0 {
+		if f.tag == tag && tag != "" {
 			at = i
 		}
 	}
 	if got := m.box.withdraw(tag); got != (at >= 0) {
-		t.Fatalf("withdraw %d is %v", tag, got)
+		t.Fatalf("withdraw %q is %v", tag, got)
 	}
 	if at >= 0 {
 		m.waiting = append(append([]outFrame(nil), m.waiting[:at]...), m.waiting[at+1:]...)

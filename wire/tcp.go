@@ -69,11 +69,11 @@ func (l *TCPLink) SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now ti
 	b := buffers.Get().(*[]byte)
 	defer putBuffer(b)
 	*b = AppendPong((*b)[:0], replyTo, sentAt, now, interval)
-	return l.hand(*b, 0)
+	return l.hand(*b, "")
 }
 
 // Send implements Link. An envelope that can't be encoded (text that isn't UTF-8) is refused as Full.
-func (l *TCPLink) Send(e *iopv1.Envelope, tag uint64) SendResult {
+func (l *TCPLink) Send(e *iopv1.Envelope, tag string) SendResult {
 	b := buffers.Get().(*[]byte)
 	defer putBuffer(b)
 	frame, err := AppendFrame((*b)[:0], e)
@@ -85,35 +85,39 @@ func (l *TCPLink) Send(e *iopv1.Envelope, tag uint64) SendResult {
 }
 
 // SendFrame implements Link.
-func (l *TCPLink) SendFrame(frame []byte) SendResult { return l.hand(frame, 0) }
+func (l *TCPLink) SendFrame(frame []byte) SendResult { return l.hand(frame, "") }
 
-func (l *TCPLink) hand(frame []byte, tag uint64) SendResult {
+func (l *TCPLink) hand(frame []byte, tag string) SendResult {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended {
+	switch {
+	case l.ended:
 		return Closed
+	case l.try == nil || l.writing || tag != "" && !l.try.hasRoom():
+		return l.queueLocked(frame, tag)
 	}
-	written := 0
-	if l.try != nil && !l.writing {
-		var err error
-		if written, err = l.try.write(frame); err != nil {
-			l.endLocked()
-			l.cut()
+	if tag != "" {
+		l.events.FrameBegun(tag)
+	}
+	written, err := l.try.write(frame)
+	switch {
+	case err != nil:
+		l.endLocked()
+		l.cut()
+		if tag == "" {
 			return Closed
 		}
-		if written == len(frame) {
-			return Sent
-		}
+	case written == len(frame):
+	case written > 0 || tag != "": // nothing waits, so that the rest has a place; and it can't be withdrawn
+		l.queueLocked(frame[written:], "")
+	default:
+		return l.queueLocked(frame, "")
 	}
-	if written > 0 { // nothing waits, so that the rest has a place; and it can't be withdrawn
-		l.queueLocked(frame[written:], 0)
-		return Sent
-	}
-	return l.queueLocked(frame, tag)
+	return Sent
 }
 
 // queueLocked copies a frame into the queue, if it has room, and sees to it that somebody writes it.
-func (l *TCPLink) queueLocked(frame []byte, tag uint64) SendResult {
+func (l *TCPLink) queueLocked(frame []byte, tag string) SendResult {
 	if !l.outbox.fits(len(frame)) {
 		return Full
 	}
@@ -123,7 +127,7 @@ func (l *TCPLink) queueLocked(frame []byte, tag uint64) SendResult {
 }
 
 // Withdraw implements Link.
-func (l *TCPLink) Withdraw(tag uint64) bool {
+func (l *TCPLink) Withdraw(tag string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.outbox.withdraw(tag)

@@ -46,6 +46,7 @@ func (l *TCPLink) nextBatch() []outFrame {
 	var batch []outFrame
 	if !l.aborted {
 		batch = l.outbox.take(batchBytes)
+		l.begun(batch)
 	}
 	rest := len(batch) == 0 && !l.ended
 	if rest {
@@ -62,13 +63,17 @@ func (l *TCPLink) nextBatch() []outFrame {
 	return batch
 }
 
-func (l *TCPLink) writeBatch(batch []outFrame) error {
-	defer clear(batch) // the queue's array lives on
+// begun says so of each tagged frame, under the lock: who fails to withdraw one finds it said already.
+func (l *TCPLink) begun(batch []outFrame) {
 	for _, f := range batch {
-		if f.tag != 0 {
+		if f.tag != "" {
 			l.events.FrameBegun(f.tag)
 		}
 	}
+}
+
+func (l *TCPLink) writeBatch(batch []outFrame) error {
+	defer clear(batch) // the queue's array lives on
 	if len(batch) == 1 {
 		return l.writeAll(batch[0].payload)
 	}

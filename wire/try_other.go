@@ -10,6 +10,8 @@ type tryWriter struct{}
 
 func newTryWriter(*net.TCPConn) *tryWriter { return nil }
 
+func (*tryWriter) hasRoom() bool { return false }
+
 func (*tryWriter) write([]byte) (int, error) { return 0, nil }
 
 func (*tryWriter) wait([]byte) (int, error) { return 0, nil }

@@ -5,6 +5,8 @@ package wire
 import (
 	"net"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // tryWriter writes to a socket without Go's loop around it: write never blocks, and wait blocks only until
@@ -36,6 +38,16 @@ func (w *tryWriter) once(fd uintptr) bool {
 			return !w.block || w.err != syscall.EAGAIN
 		}
 	}
+}
+
+// hasRoom tells whether the kernel would take at least a byte now.
+func (w *tryWriter) hasRoom() (room bool) {
+	err := w.raw.Control(func(fd uintptr) {
+		ask := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+		n, err := unix.Poll(ask, 0)
+		room = err == nil && n == 1 && ask[0].Revents == unix.POLLOUT
+	})
+	return err == nil && room
 }
 
 // write gives how much the kernel took; 0 and no error when it has no room now.

@@ -157,7 +157,7 @@ func (c *WebSocketConn) readError(err error) error {
 
 func (c *WebSocketConn) answerPing(data string) error {
 	c.alive()
-	if r := c.write(opPong, []byte(data), 0); r == Full {
+	if r := c.write(opPong, []byte(data), ""); r == Full {
 		c.Abort() // it pings and doesn't read
 	}
 	return nil
@@ -170,7 +170,7 @@ func (c *WebSocketConn) alive() {
 }
 
 // Send implements Link.
-func (c *WebSocketConn) Send(e *iopv1.Envelope, tag uint64) SendResult {
+func (c *WebSocketConn) Send(e *iopv1.Envelope, tag string) SendResult {
 	b := buffers.Get().(*[]byte)
 	defer putBuffer(b)
 	frame, err := AppendFrame((*b)[:0], e)
@@ -183,10 +183,10 @@ func (c *WebSocketConn) Send(e *iopv1.Envelope, tag uint64) SendResult {
 
 // SendFrame implements Link. The frame comes with the header of the Edge wire, which is left out here.
 func (c *WebSocketConn) SendFrame(frame []byte) SendResult {
-	return c.write(opBinary, frame[HeaderBytes:], 0)
+	return c.write(opBinary, frame[HeaderBytes:], "")
 }
 
-func (c *WebSocketConn) write(opcode byte, payload []byte, tag uint64) SendResult {
+func (c *WebSocketConn) write(opcode byte, payload []byte, tag string) SendResult {
 	b := buffers.Get().(*[]byte)
 	defer putBuffer(b)
 	*b = append((*b)[:webSocketHeaderBytes], payload...)
@@ -194,7 +194,7 @@ func (c *WebSocketConn) write(opcode byte, payload []byte, tag uint64) SendResul
 }
 
 // Withdraw implements Link.
-func (c *WebSocketConn) Withdraw(tag uint64) bool { return c.link.Withdraw(tag) }
+func (c *WebSocketConn) Withdraw(tag string) bool { return c.link.Withdraw(tag) }
 
 // Finish implements Link.
 func (c *WebSocketConn) Finish() { c.FinishWith(CloseNormal) }

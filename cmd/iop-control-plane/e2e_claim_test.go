@@ -72,7 +72,6 @@ func TestTakeover(t *testing.T) {
 	asked := old.next()
 	command := d.postLater("e", `{"operation":"a","timeout":"20s"}`)
 	ordered := old.command()
-	d.events("e", "edge_connected command_sent")
 
 	owner := d.connect(helloOf("e"))
 	(<-status).isProblem(503, "edge_disconnected")

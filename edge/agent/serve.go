@@ -126,7 +126,7 @@ func (c *connection) take(e *iopv1.NodeEnvelope, end *ending) {
 	default:
 		if e.Id != 0 && e.ReplyTo == 0 {
 			unknown := &wire.Fault{Code: wire.Unimplemented, Message: "this agent doesn't know that message"}
-			c.link.Send(unknown.Envelope(e.Id), 0)
+			c.link.Send(unknown.Envelope(e.Id), "")
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (c *connection) send(e *iopv1.NodeEnvelope) {
 }
 
 // FrameBegun implements wire.LinkEvents; nothing here is tagged.
-func (c *connection) FrameBegun(uint64) {}
+func (c *connection) FrameBegun(string) {}
 
 // WriteStalled implements wire.LinkEvents; the reader sees the end of the connection.
 func (c *connection) WriteStalled() {}

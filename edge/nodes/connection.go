@@ -73,7 +73,7 @@ func (c *connection) next() (*iopv1.NodeEnvelope, bool) {
 // refuse says no and ends the connection; it is false for its callers to return.
 func (c *connection) refuse(replyTo uint64, f *wire.Fault) bool {
 	c.log.Warn("A Node agent was refused.", "node_id", clip(c.nodeID), "why", f.Message)
-	c.link.Send(f.Envelope(replyTo), 0)
+	c.link.Send(f.Envelope(replyTo), "")
 	c.link.Finish()
 	return false
 }
@@ -170,7 +170,7 @@ func (c *connection) turn() bool {
 		return true
 	}
 	unknown := &wire.Fault{Code: wire.Unimplemented, Message: "this Edge doesn't know that message"}
-	return sent(c.link.Send(unknown.Envelope(e.Id), 0))
+	return sent(c.link.Send(unknown.Envelope(e.Id), ""))
 }
 
 // told takes a statement about providers.
@@ -191,7 +191,7 @@ func (c *connection) told(id uint64, told []*iopv1.EdgeProviderSnapshot, step fu
 
 // goAway says goodbye and ends the connection; anybody may call it.
 func (c *connection) goAway(reason iopv1.GoAwayReason) {
-	c.link.Send(&iopv1.Envelope{Body: &iopv1.Envelope_GoAway{GoAway: &iopv1.GoAway{Reason: reason}}}, 0)
+	c.link.Send(&iopv1.Envelope{Body: &iopv1.Envelope_GoAway{GoAway: &iopv1.GoAway{Reason: reason}}}, "")
 	c.link.Finish()
 }
 
@@ -200,7 +200,7 @@ func (c *connection) send(frame []byte) bool { return sent(c.link.SendFrame(fram
 func sent(r wire.SendResult) bool { return r == wire.Sent || r == wire.Queued }
 
 // FrameBegun implements wire.LinkEvents; nothing here is tagged.
-func (c *connection) FrameBegun(uint64) {}
+func (c *connection) FrameBegun(string) {}
 
 // WriteStalled implements wire.LinkEvents; the reader sees the end of the connection.
 func (c *connection) WriteStalled() {}

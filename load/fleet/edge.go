@@ -220,7 +220,7 @@ func (e *edge) send(m *iopv1.Envelope) {
 	if e.link == nil {
 		return
 	}
-	if e.link.Send(m, 0) == wire.Full {
+	if e.link.Send(m, "") == wire.Full {
 		e.trouble("the peer doesn't read")
 		e.link.Abort()
 	}

@@ -59,5 +59,5 @@ func (r *reader) wait(d time.Duration) {
 // linkEvents: no frame here is tagged, and a peer that takes nothing shows as the end of the link.
 type linkEvents struct{}
 
-func (linkEvents) FrameBegun(uint64) {}
+func (linkEvents) FrameBegun(string) {}
 func (linkEvents) WriteStalled()     {}

@@ -34,7 +34,7 @@ func (t *Traffic) greet() (kind string) {
 	c.ReadBy(time.Now().Add(grace))
 	c.Notify(silent{}, nil)
 	c.Send(&iopv1.Envelope{Id: 1, Body: &iopv1.Envelope_ClientHelloRequest{
-		ClientHelloRequest: &iopv1.ClientHelloRequest{Name: "load", ProtocolVersion: wire.ProtocolVersion, Token: t.opts.Token}}}, 0)
+		ClientHelloRequest: &iopv1.ClientHelloRequest{Name: "load", ProtocolVersion: wire.ProtocolVersion, Token: t.opts.Token}}}, "")
 	message, err := c.Next()
 	if err != nil {
 		return failure(err)
@@ -49,5 +49,5 @@ func (t *Traffic) greet() (kind string) {
 
 type silent struct{}
 
-func (silent) FrameBegun(uint64) {}
+func (silent) FrameBegun(string) {}
 func (silent) WriteStalled()     {}
