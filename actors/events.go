@@ -27,6 +27,7 @@ type (
 		to    chan<- EventPage
 	}
 	subscribeAsk struct {
+		who   *subscriber
 		after string
 		to    chan<- *Subscription
 	}
@@ -74,7 +75,7 @@ func (v *events) publish(m *publish) {
 }
 
 func (v *events) subscribe(ctx actor.Context, m *subscribeAsk) {
-	s := &subscriber{live: make(chan *LiveEvent, SubscriberBuffer)}
+	s := m.who
 	v.subscribers[s] = struct{}{}
 	root, self := v.sys.root(), ctx.Self()
 	sub := &Subscription{Events: s.live, missed: s.missed.Load,

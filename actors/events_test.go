@@ -53,6 +53,24 @@ func TestSubscription(t *testing.T) {
 	})
 }
 
+// An asker who hung up before the answer leaves no subscriber behind.
+func TestSubscriptionOfOneWhoHangsUp(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		ctx, hangUp := context.WithCancel(context.Background())
+		hangUp()
+		gone := 0
+		for gone == 0 { // the answer may be there first
+			if sub, f := s.Subscribe(ctx, ""); f != nil {
+				gone++
+			} else {
+				sub.Cancel()
+			}
+		}
+		tell(s, 0, SubscriberBuffer+1)
+		wantEqual(t, "dropped for want of a reader", s.counters.eventsDropped.Load(), uint64(0))
+	})
+}
+
 // A reader that can't keep up is cut off and can see that it missed something; the others get all of it.
 func TestSlowReaderIsCutOff(t *testing.T) {
 	opts := testOptions()

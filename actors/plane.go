@@ -177,7 +177,12 @@ func (s *System) Events(ctx context.Context, q EventQuery) (EventPage, *wire.Fau
 
 // Subscribe starts a live stream of events, from now on, or after an event's id. The caller cancels it.
 func (s *System) Subscribe(ctx context.Context, after string) (*Subscription, *wire.Fault) {
+	who := &subscriber{live: make(chan *LiveEvent, SubscriberBuffer)}
 	to := make(chan *Subscription, 1)
-	s.root().Send(s.events, &subscribeAsk{after: after, to: to})
-	return await(ctx, to)
+	s.root().Send(s.events, &subscribeAsk{who: who, after: after, to: to})
+	sub, f := await(ctx, to)
+	if f != nil { // the ask is under way all the same
+		s.root().Send(s.events, &unsubscribe{who: who})
+	}
+	return sub, f
 }
