@@ -279,11 +279,18 @@ func (s *ProbedSite) watch(ctx context.Context, p *probe, interval time.Duration
 		next := p.state.nextProbe(interval, time.Since(began), rand.Float64())
 		s.mu.Unlock()
 		select {
-		case <-time.After(next):
+		case <-time.After(gathered(next, interval, time.Now())):
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// gathered moves the next probe back to a tick that all probes of a site share, 20 in an interval: to wake up once for many
+// takes half the processor time of waking up for each.
+func gathered(next, interval time.Duration, now time.Time) time.Duration {
+	at := now.Add(next)
+	return max(at.Truncate(max(interval/20, 1)).Sub(now), 0)
 }
 
 // take puts an answer into the statement, and tells whether that is news. At the start nothing is until every provider

@@ -100,6 +100,27 @@ func TestNextProbe(t *testing.T) {
 	}
 }
 
+// Probes of different providers that are due about the same time are made at the same time, and never later than due.
+func TestGathered(t *testing.T) {
+	const interval = 5 * time.Second
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct{ now, due, want time.Duration }{
+		{0, 5 * time.Second, 5 * time.Second},
+		{0, 5*time.Second - 1, 4750 * time.Millisecond},
+		{100 * time.Millisecond, 4700 * time.Millisecond, 4650 * time.Millisecond},
+		{200 * time.Millisecond, 4600 * time.Millisecond, 4550 * time.Millisecond},
+		{10 * time.Millisecond, 100 * time.Millisecond, 0},
+		{10 * time.Millisecond, 0, 0},
+	} {
+		if got := gathered(c.due, interval, noon.Add(c.now)); got != c.want {
+			t.Errorf("at %v, due in %v: in %v, want %v", c.now, c.due, got, c.want)
+		}
+	}
+	if got := gathered(5, 10, noon); got != 5 {
+		t.Errorf("of an interval without ticks: %v", got)
+	}
+}
+
 // scripted is a ProbedSite whose providers answer what a test says.
 type scripted struct {
 	*ProbedSite
