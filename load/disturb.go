@@ -9,6 +9,12 @@ import (
 	"iop/load/report"
 )
 
+// within cuts a disturbance to what happens in this long a traffic; false: nothing of it.
+func (d Disturbance) within(duration time.Duration) (Disturbance, bool) {
+	d.For = min(d.For, duration-d.At)
+	return d, d.At < duration
+}
+
 // disturb does one disturbance at its time, once or again and again.
 func (r *run) disturb(ctx context.Context, began time.Time, d Disturbance) {
 	end := began.Add(d.At + d.For)

@@ -163,7 +163,9 @@ func (r *run) load(ctx context.Context) {
 	disturbing, enough := context.WithCancel(ctx)
 	var disturbances sync.WaitGroup
 	for _, d := range r.scenario.Disturb {
-		disturbances.Go(func() { r.disturb(disturbing, began, d) })
+		if d, any := d.within(r.scenario.Duration); any {
+			disturbances.Go(func() { r.disturb(disturbing, began, d) })
+		}
 	}
 	r.traffic.Run(ctx)
 	r.result.DurationS = min(time.Since(began), r.scenario.Duration).Seconds()

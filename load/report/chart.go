@@ -35,7 +35,7 @@ type mark struct {
 // The measures of a picture, in its own units.
 const (
 	chartWidth, chartHeight = 540.0, 200.0
-	left, right, top, below = 46.0, 10.0, 12.0, 26.0
+	left, right, top, below = 46.0, 10.0, 24.0, 26.0
 	xUnitRoom               = 60.0
 )
 
@@ -115,7 +115,7 @@ func drawAxes(b *strings.Builder, x axis, xTicks []float64, xUnit string, y axis
 		}
 		fmt.Fprintf(b, `<text class="x" x="%.1f" y="%g">%s</text>`, left+x.at(v), chartHeight-8, label(v))
 	}
-	fmt.Fprintf(b, `<text class="unit" x="%g" y="%g">%s</text>`, left+4, top+8, html.EscapeString(unit))
+	fmt.Fprintf(b, `<text class="unit" x="%g" y="%g">%s</text>`, left+4, top-10, html.EscapeString(unit))
 	fmt.Fprintf(b, `<text class="end" x="%g" y="%g">%s</text>`, chartWidth-right, chartHeight-8, html.EscapeString(xUnit))
 }
 
