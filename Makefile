@@ -41,8 +41,8 @@ kill: ## 20 rounds of kill -9 of Control Plane, Edge and Node agent, each view r
 bench: ## memory and CPU beside a plain baseline server, and the packages' benchmarks
 	@scripts/bench.sh
 
-load: ## a simple load on a daemon of its own
-	go run ./cmd/iop-load --scenario simple
+load: build ## a simple load on a daemon of its own
+	bin/iop-load --scenario simple --daemon bin/iop-control-plane
 
 clean: ## what the above left
 	rm -rf bin .tools

@@ -36,6 +36,8 @@ const (
 	recoverTime = 30 * time.Second
 	// closeTime is how long the server has to close after the Edges' goodbyes.
 	closeTime = 10 * time.Second
+	// firstTime is how long the first Edge of a fleet has to connect: where nobody listens there is nothing to wait for.
+	firstTime = 10 * time.Second
 	// connectTime is how long a fleet has to connect, beside what its rate takes.
 	connectTime = 60 * time.Second
 )
@@ -145,13 +147,20 @@ func (r *run) connect(ctx context.Context) error {
 	if rate := r.scenario.Edges.ConnectRate; rate > 0 {
 		wait += time.Duration(r.scenario.Edges.Count) * time.Second / time.Duration(rate)
 	}
-	connecting, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	_, _ = r.fleet.AwaitAll(connecting)
+	first := min(firstTime, wait)
+	r.awaitAll(ctx, first)
 	if r.fleet.Connected() == 0 && ctx.Err() == nil {
-		return fmt.Errorf("not one Edge could be connected at %s in %s: %v", r.target.EdgeWire, wait, r.fleet.Stats().Troubles)
+		return fmt.Errorf("not one Edge could be connected at %s in %s (%s): is a Control Plane there? --edge-wire names another address, --daemon starts one",
+			r.target.EdgeWire, first, report.Joined(r.fleet.Stats().Troubles))
 	}
+	r.awaitAll(ctx, wait-first)
 	return nil
+}
+
+func (r *run) awaitAll(ctx context.Context, most time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	_, _ = r.fleet.AwaitAll(ctx)
 }
 
 // load runs traffic and disturbances side by side, and then lets the fleet come back.
@@ -171,9 +180,7 @@ func (r *run) load(ctx context.Context) {
 	r.result.DurationS = min(time.Since(began), r.scenario.Duration).Seconds()
 	r.server.spent(cpu, time.Since(began), r.traffic.Status.Counts().OK, &r.result.Server)
 	r.phases.set(Recovering)
-	recovering, stop := context.WithTimeout(ctx, recoverTime)
-	_, _ = r.fleet.AwaitAll(recovering)
-	stop()
+	r.awaitAll(ctx, recoverTime)
 	enough()
 	disturbances.Wait()
 	r.ledger.CameLate(cameLate(unmatched, r.traffic.Unmatched(), r.fleet.Stats().Strays))

@@ -15,7 +15,7 @@ var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"ms":     shown,
-	"joined": joined,
+	"joined": Joined,
 }).Parse(pageText))
 
 // tile is one number that people look for first.

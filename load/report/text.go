@@ -110,7 +110,7 @@ func (r *Report) kinds() string {
 	var b strings.Builder
 	list := func(title string, kinds map[string]uint64) {
 		if len(kinds) > 0 {
-			fmt.Fprintf(&b, "  %s: %s\n", title, joined(kinds))
+			fmt.Fprintf(&b, "  %s: %s\n", title, Joined(kinds))
 		}
 	}
 	list("Edges' troubles", r.Edges.Troubles)
@@ -121,8 +121,8 @@ func (r *Report) kinds() string {
 	return b.String()
 }
 
-// joined is kinds as one line, the most frequent first.
-func joined(kinds map[string]uint64) string {
+// Joined is kinds of trouble as one line, the most frequent first.
+func Joined(kinds map[string]uint64) string {
 	names := make([]string, 0, len(kinds))
 	for name := range kinds {
 		names = append(names, name)
