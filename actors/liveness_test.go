@@ -124,6 +124,7 @@ func TestStretchIsAnnounced(t *testing.T) {
 		for _, id := range []string{"e1", "e2", "e3", "e4"} {
 			f := dial(t, s)
 			f.send(helloEnvelope(hello(id)))
+			synctest.Wait() // so that the fifth hello is the fifth claim
 			f.beat(time.Second)
 			others = append(others, f)
 		}
@@ -131,6 +132,7 @@ func TestStretchIsAnnounced(t *testing.T) {
 		_, v := view(t, s, "e0")
 		wantEqual(t, "in force before the Pong", v.Pulse.Interval(), 2*time.Second)
 		wantEqual(t, "stretched", beat(), 5*time.Second)
+		synctest.Wait() // it is in force once its Pong was written
 		wantEqual(t, "in force", v.Pulse.Interval(), 5*time.Second)
 		wantEqual(t, "said once", beat(), time.Duration(0))
 		time.Sleep(12 * time.Second) // within 2.5 of the new intervals
