@@ -16,6 +16,7 @@ type client struct {
 	sys    *System
 	conn   *wire.WebSocketConn
 	ready  chan<- time.Duration // nil once the hello was accepted
+	known  bool                 // counts as connected
 	credit credit
 }
 
@@ -44,9 +45,7 @@ func (c *client) Receive(ctx actor.Context) {
 	case *linkEnded:
 		ctx.Stop(ctx.Self())
 	case *actor.Stopping:
-		if c.conn != nil {
-			c.conn.Abort()
-		}
+		c.stopping()
 	}
 }
 
@@ -74,16 +73,16 @@ func (c *client) envelope(m *iopv1.Envelope) {
 
 func (c *client) hello(m *iopv1.Envelope, h *iopv1.ClientHelloRequest) {
 	if h == nil || m.ReplyTo != 0 {
-		c.refuse(faultClientHelloFirst, m.Id, wire.CloseProtocol)
+		c.refuseHello(faultClientHelloFirst, m.Id, wire.CloseProtocol)
 		return
 	}
 	if f := checkClientHello(h); f != nil {
-		c.refuse(f, m.Id, wire.CloseProtocol)
+		c.refuseHello(f, m.Id, wire.CloseProtocol)
 		return
 	}
 	if keys := c.sys.Keys(); len(keys.Operators) > 0 {
 		if _, ok := keys.Operator(h.Token); !ok {
-			c.refuse(faultWrongToken, m.Id, wire.ClosePolicy)
+			c.refuseHello(faultWrongToken, m.Id, wire.ClosePolicy)
 			return
 		}
 	}
@@ -97,7 +96,17 @@ func (c *client) hello(m *iopv1.Envelope, h *iopv1.ClientHelloRequest) {
 		ServerTime:        timestamppb.Now(),
 	}}})
 	c.ready <- interval
-	c.ready = nil
+	c.ready, c.known = nil, true
+	c.sys.counters.clients.Add(1)
+}
+
+func (c *client) stopping() {
+	if c.known {
+		c.sys.counters.clients.Add(-1)
+	}
+	if c.conn != nil {
+		c.conn.Abort()
+	}
 }
 
 func checkClientHello(h *iopv1.ClientHelloRequest) *wire.Fault {
@@ -115,6 +124,11 @@ func (c *client) send(m *iopv1.Envelope) {
 	if c.conn.Send(m, "") == wire.Full {
 		c.conn.Abort()
 	}
+}
+
+func (c *client) refuseHello(f *wire.Fault, replyTo uint64, code int) {
+	c.sys.counters.clientRefusals.add(string(f.Code), 1)
+	c.refuse(f, replyTo, code)
 }
 
 func (c *client) refuse(f *wire.Fault, replyTo uint64, code int) {

@@ -58,6 +58,7 @@ func (r *clientReader) read() bool {
 	if err != nil {
 		return r.ended(err)
 	}
+	r.sys.counters.clientWire.Read(payload)
 	m, err := wire.Decode(payload)
 	if err != nil {
 		return r.fault(faultNotAnEnvelope, wire.CloseProtocol)

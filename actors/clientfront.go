@@ -28,7 +28,7 @@ func NewClientFront(s *System, allowedOrigins []string) (*ClientFront, error) {
 		AllowedOrigins:   allowedOrigins,
 		HandshakeTimeout: clientHelloTime,
 		MaxClients:       maxClients,
-		Link:             wire.LinkOptions{MaxQueueFrames: clientQueueFrames, MaxQueueBytes: clientQueueBytes, WriteTimeout: s.opts.Link.WriteTimeout},
+		Link:             wire.LinkOptions{MaxQueueFrames: clientQueueFrames, MaxQueueBytes: clientQueueBytes, WriteTimeout: s.opts.Link.WriteTimeout, Traffic: &s.counters.clientWire},
 		Accept:           func(c *wire.WebSocketConn) { s.root().Send(s.clients, &clientAccepted{conn: c}) },
 	})
 	return &ClientFront{server: server}, err

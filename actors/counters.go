@@ -1,56 +1,113 @@
 package actors
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+
+	"iop/wire"
+)
 
 // counters are what the actors count; whoever shows metrics reads them through Metrics.
 type counters struct {
-	connected, unmatched, foreign, takeovers, eventsDropped, deadLetters atomic.Int64
+	connected, unmatched, foreign, takeovers, eventsDropped, deadLetters, clients atomic.Int64
 
-	refusals   map[string]*atomic.Int64 // hello refusals by code; the keys never change
-	operations map[Kind]*atomic.Int64   // steps of operations by kind; the keys never change
+	// By words.
+	refusals, clientRefusals, commandRefusals tally[string] // by code
+	operations                                tally[Kind]   // steps
+	unanswered                                tally[OperationState]
+	durations                                 map[OperationState]*durations // from asked to ended, by the end
+
+	edgeWire, clientWire wire.Traffic
+	subscribers          atomic.Pointer[[]*subscriber] // of live events
+	registry             punctuality
 }
 
-// Metrics are the actors' numbers at one moment; but for EdgesConnected they only grow.
+// Metrics are the actors' numbers at one moment. Those that count what happened only grow.
 type Metrics struct {
 	EdgesConnected   int64
+	ClientsConnected int64 // Clients whose hello was accepted
+	HellosWaiting    int   // connections of the Edge wire that have said nothing yet
 	UnmatchedAnswers int64 // answers that belonged to nothing pending
 	ForeignSnapshots int64 // snapshots that named another Edge than their sender's
 	Takeovers        int64
-	EventsDropped    int64            // live readers that were cut off because they couldn't keep up
-	DeadLetters      int64            // messages to actors that were gone
-	HelloRefusals    map[string]int64 // by code
-	Operations       map[Kind]int64   // by what happened to them
+	EventsDropped    int64 // live readers that were cut off because they couldn't keep up
+	DeadLetters      int64 // messages to actors that were gone
+
+	HelloRefusals       map[string]int64 // of Edges, by code
+	ClientHelloRefusals map[string]int64 // by code
+	CommandRefusals     map[string]int64 // commands that were never sent and left no record, by code
+
+	Operations           map[Kind]int64               // steps, by what happened
+	OperationsUnanswered map[OperationState]int64     // now; pending is the queue of commands
+	OperationDurations   map[OperationState]Durations // of those that ended, by how
+
+	EdgeWire, ClientWire *wire.Traffic
+
+	Subscribers    int // live readers of events, now
+	LongestBacklog int // how many events the slowest of them has before it; at SubscriberBuffer it is cut off
+
+	RegistryLag time.Duration // how late the registry is for what it is to do
 }
 
 func newCounters() *counters {
-	c := &counters{refusals: map[string]*atomic.Int64{}, operations: map[Kind]*atomic.Int64{}}
-	for _, code := range []string{"invalid_request", "unauthenticated", "permission_denied", "failed_precondition", "resource_exhausted", "overloaded"} {
-		c.refusals[code] = &atomic.Int64{}
+	c := &counters{
+		refusals: newTally(string(wire.InvalidRequest), string(wire.Unauthenticated), string(wire.PermissionDenied),
+			string(wire.FailedPrecondition), string(wire.ResourceExhausted), overloaded),
+		clientRefusals: newTally(string(wire.InvalidRequest), string(wire.Unauthenticated), string(wire.FailedPrecondition)),
+		commandRefusals: newTally(string(wire.EdgeNotFound), string(wire.EdgeDisconnected), string(wire.EdgeBusy),
+			string(wire.ShuttingDown)),
+		operations: newTally(CommandSent, CommandAccepted, CommandStarted, CommandProgress, CommandSucceeded, CommandFailed,
+			CommandRejected, CommandCancelled, CommandExpired, CommandUnknown),
+		unanswered: newTally(Pending, SentState),
+		durations:  map[OperationState]*durations{},
 	}
-	for _, k := range []Kind{CommandSent, CommandAccepted, CommandStarted, CommandProgress, CommandSucceeded, CommandFailed,
-		CommandRejected, CommandCancelled, CommandExpired, CommandUnknown} {
-		c.operations[k] = &atomic.Int64{}
+	for _, s := range []OperationState{Succeeded, Failed, Rejected, Cancelled, Expired} {
+		c.durations[s] = newDurations()
 	}
 	return c
 }
 
-func (c *counters) refused(code string) { c.refusals[code].Add(1) }
+// overloaded is no code of a fault: such a hello is answered with GoAway.
+const overloaded = "overloaded"
 
-func (c *counters) operation(k Kind) { c.operations[k].Add(1) }
+func (c *counters) refused(code string) { c.refusals.add(code, 1) }
+
+func (c *counters) operation(k Kind) { c.operations.add(k, 1) }
+
+// moved counts an operation's step from one record to the next; from nil: it was asked for, to nil: it was refused.
+func (c *counters) moved(from, to *Operation) {
+	if from != nil && from.unanswered() {
+		c.unanswered.add(from.State, -1)
+	}
+	switch {
+	case to == nil:
+	case to.unanswered():
+		c.unanswered.add(to.State, 1)
+	case to.State.Terminal() && !from.State.Terminal():
+		c.durations[to.State].observe(to.FinishedAt.Sub(to.CreatedAt))
+	}
+}
 
 // Metrics reads the counters.
 func (s *System) Metrics() Metrics {
 	c := s.counters
 	m := Metrics{
-		EdgesConnected: c.connected.Load(), UnmatchedAnswers: c.unmatched.Load(), ForeignSnapshots: c.foreign.Load(),
+		EdgesConnected: c.connected.Load(), ClientsConnected: c.clients.Load(), HellosWaiting: len(s.hellos),
+		UnmatchedAnswers: c.unmatched.Load(), ForeignSnapshots: c.foreign.Load(),
 		Takeovers: c.takeovers.Load(), EventsDropped: c.eventsDropped.Load(), DeadLetters: c.deadLetters.Load(),
-		HelloRefusals: map[string]int64{}, Operations: map[Kind]int64{},
+		HelloRefusals: c.refusals.read(), ClientHelloRefusals: c.clientRefusals.read(), CommandRefusals: c.commandRefusals.read(),
+		Operations: c.operations.read(), OperationsUnanswered: c.unanswered.read(), OperationDurations: map[OperationState]Durations{},
+		EdgeWire: &c.edgeWire, ClientWire: &c.clientWire,
 	}
-	for code, n := range c.refusals {
-		m.HelloRefusals[code] = n.Load()
+	for state, d := range c.durations {
+		m.OperationDurations[state] = d.read()
 	}
-	for k, n := range c.operations {
-		m.Operations[k] = n.Load()
+	if subscribers := c.subscribers.Load(); subscribers != nil {
+		m.Subscribers = len(*subscribers)
+		for _, s := range *subscribers {
+			m.LongestBacklog = max(m.LongestBacklog, len(s.live))
+		}
 	}
+	m.RegistryLag = c.registry.lag(s.clock.mono())
 	return m
 }

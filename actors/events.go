@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -48,6 +50,7 @@ func (v *events) Receive(ctx actor.Context) {
 		v.subscribe(ctx, m)
 	case *unsubscribe:
 		delete(v.subscribers, m.who)
+		v.subscribed()
 	case *edgeForgotten:
 		v.history.forget(m.edgeID)
 	case *actor.Stopping:
@@ -70,6 +73,7 @@ func (v *events) publish(m *publish) {
 			s.missed.Store(true)
 			close(s.live)
 			delete(v.subscribers, s)
+			v.subscribed()
 		}
 	}
 }
@@ -77,6 +81,7 @@ func (v *events) publish(m *publish) {
 func (v *events) subscribe(ctx actor.Context, m *subscribeAsk) {
 	s := m.who
 	v.subscribers[s] = struct{}{}
+	v.subscribed()
 	root, self := v.sys.root(), ctx.Self()
 	sub := &Subscription{Events: s.live, missed: s.missed.Load,
 		cancel: func() { root.Send(self, &unsubscribe{who: s}) }}
@@ -91,4 +96,11 @@ func (v *events) endAll() {
 		close(s.live)
 	}
 	v.subscribers = nil
+	v.subscribed()
+}
+
+// subscribed lets whoever shows metrics look into the queues of those who are subscribed now.
+func (v *events) subscribed() {
+	queues := slices.Collect(maps.Keys(v.subscribers))
+	v.sys.counters.subscribers.Store(&queues)
 }

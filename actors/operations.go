@@ -135,6 +135,7 @@ func (p *operations) ask(ctx actor.Context, m *commandAsk) {
 	o := &Operation{ID: ulid.Make().String(), EdgeID: a.EdgeID, Operation: a.Operation, NodeID: a.NodeID,
 		Parameters: a.Parameters, Reason: a.Reason, RequestedBy: a.RequestedBy,
 		State: Pending, CreatedAt: now, ExpiresAt: now.Add(a.Timeout)}
+	p.sys.counters.moved(nil, o)
 	e := p.log.add(o)
 	if a.Key != "" {
 		p.log.setKey(a.Key, a.Fingerprint, e, now)
@@ -184,6 +185,7 @@ func (p *operations) apply(ctx actor.Context, e *entry, s step, occurred time.Ti
 	if s.next == nil {
 		return false
 	}
+	p.sys.counters.moved(e.op, s.next)
 	p.log.update(e, s.next)
 	if s.kind != "" {
 		p.sys.counters.operation(s.kind)
@@ -206,6 +208,8 @@ func (p *operations) refused(ctx actor.Context, m *commandRefused) {
 		return
 	}
 	e.flight.timer.Stop()
+	p.sys.counters.moved(e.op, nil)
+	p.sys.counters.commandRefusals.add(string(m.fault.Code), 1)
 	p.log.remove(e)
 	for _, w := range e.flight.waiters {
 		w.to <- CommandReply{Fault: m.fault}

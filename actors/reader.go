@@ -114,6 +114,7 @@ func (r *reader) decode(frame []byte, err error) (*iopv1.Envelope, bool) {
 	}
 	if err == nil {
 		r.pulse.lastSeen.Store(r.sys.clock.mono())
+		r.sys.counters.edgeWire.Read(frame)
 		var m *iopv1.Envelope
 		if m, err = wire.Decode(frame); err == nil {
 			return m, true

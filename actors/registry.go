@@ -96,7 +96,7 @@ func (r *registry) claim(ctx actor.Context, m *claimAsk, silent Token) {
 	case v.askOwner != nil:
 		r.askOwner(ctx, m, v.askOwner)
 	case v.overloaded:
-		r.sys.counters.refused("overloaded")
+		r.sys.counters.refused(overloaded)
 		ctx.Send(m.pid, &decided{turnAway: r.sys.turnAway()})
 	default:
 		r.sys.counters.refused(string(v.fault.Code))
@@ -234,6 +234,7 @@ func (r *registry) publish(ctx actor.Context, e *Event) {
 
 // sweep looks for silent Edges in a copy of the views, beside the registry; the Edge's own actor looks again.
 func (r *registry) sweep(ctx actor.Context) {
+	r.sys.counters.registry.handled(r.sys.clock.mono())
 	r.forget(ctx)
 	views, now, root := r.table.views.Copy(), r.sys.clock.mono(), r.sys.root()
 	go func() {
@@ -249,6 +250,7 @@ func (r *registry) sweep(ctx actor.Context) {
 
 func (r *registry) scheduleSweep(ctx actor.Context) {
 	every := min(max(r.table.opts.HeartbeatInterval/8, 20*time.Millisecond), 2*time.Second)
+	r.sys.counters.registry.due(r.sys.clock.mono() + int64(every))
 	r.sweeping = r.sys.after(every, ctx.Self(), &sweepDue{})
 }
 

@@ -63,6 +63,7 @@ const maxHellos = 4096
 // NewSystem starts the actors.
 func NewSystem(opts Options) *System {
 	s := &System{opts: opts, log: opts.Log, clock: newClock(), counters: newCounters(), hellos: make(chan struct{}, maxHellos)}
+	s.opts.Link.Traffic = &s.counters.edgeWire
 	s.statusCells.New = newStatusCell
 	s.givenUp = make(chan struct{})
 	s.giveUp = sync.OnceFunc(func() { close(s.givenUp) })

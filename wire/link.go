@@ -57,6 +57,8 @@ type LinkOptions struct {
 	MaxQueueBytes  int
 	// WriteTimeout is how long a write may stand still.
 	WriteTimeout time.Duration
+	// Traffic counts what is sent and what waits; nil counts nothing.
+	Traffic *Traffic
 }
 
 // LingerTime is how long a link that was finished reads and discards before it closes.

@@ -3,11 +3,12 @@ package wire
 import "slices"
 
 // outbox is the queue of a link's frames that wait to be written, bounded in frames and bytes. The zero value
-// with limits set is ready; its owner guards it.
+// with options set is ready; its owner guards it.
 type outbox struct {
-	maxFrames, maxBytes int
-	waiting             []outFrame
-	bytes               int
+	opts      *LinkOptions
+	waiting   []outFrame
+	bytes     int
+	abandoned bool
 }
 
 type outFrame struct {
@@ -17,13 +18,13 @@ type outFrame struct {
 
 // fits tells whether a frame of this many bytes has room. Any frame fits an empty queue.
 func (o *outbox) fits(bytes int) bool {
-	return len(o.waiting) == 0 || len(o.waiting) < o.maxFrames && o.bytes+bytes <= o.maxBytes
+	return len(o.waiting) == 0 || len(o.waiting) < o.opts.MaxQueueFrames && o.bytes+bytes <= o.opts.MaxQueueBytes
 }
 
 // push takes a frame whatever waits: its owner asks fits first, except for a link's one last word.
 func (o *outbox) push(f outFrame) {
 	o.waiting = append(o.waiting, f)
-	o.bytes += len(f.payload)
+	o.count(1, len(f.payload))
 }
 
 // take removes frames from the front until they are atLeast bytes together, or all. They share an array
@@ -39,7 +40,7 @@ func (o *outbox) take(atLeast int) []outFrame {
 	if len(o.waiting) == 0 {
 		o.waiting = nil
 	}
-	o.bytes -= sum
+	o.count(-n, -sum)
 	return batch
 }
 
@@ -52,7 +53,22 @@ func (o *outbox) withdraw(tag string) bool {
 	if i < 0 {
 		return false
 	}
-	o.bytes -= len(o.waiting[i].payload)
+	o.count(-1, -len(o.waiting[i].payload))
 	o.waiting = slices.Delete(o.waiting, i, i+1)
 	return true
+}
+
+// abandon: what waits will never be written. It can still be withdrawn, but counts no more as waiting.
+func (o *outbox) abandon() {
+	if !o.abandoned {
+		o.abandoned = true
+		o.opts.Traffic.wait(-len(o.waiting), -o.bytes)
+	}
+}
+
+func (o *outbox) count(frames, bytes int) {
+	o.bytes += bytes
+	if !o.abandoned {
+		o.opts.Traffic.wait(frames, bytes)
+	}
 }

@@ -28,7 +28,7 @@ func (m *outboxModel) push(t *rapid.T) {
 		m.nextTag++
 		f.tag = tagOf(m.nextTag)
 	}
-	room := len(m.waiting) == 0 || len(m.waiting)+1 <= m.box.maxFrames && m.bytes()+len(f.payload) <= m.box.maxBytes
+	room := len(m.waiting) == 0 || len(m.waiting)+1 <= m.box.opts.MaxQueueFrames && m.bytes()+len(f.payload) <= m.box.opts.MaxQueueBytes
 	if fits := m.box.fits(len(f.payload)); fits != room {
 		t.Fatalf("fits is %v with %d frames and %d bytes waiting", fits, len(m.waiting), m.bytes())
 	}
@@ -94,17 +94,26 @@ func (m *outboxModel) check(t *rapid.T) {
 	if len(m.box.waiting) != len(m.waiting) || m.box.bytes != m.bytes() {
 		t.Fatalf("%d frames and %d bytes wait, want %d and %d", len(m.box.waiting), m.box.bytes, len(m.waiting), m.bytes())
 	}
+	frames, bytes := int64(len(m.waiting)), int64(m.bytes())
+	if m.box.abandoned {
+		frames, bytes = 0, 0
+	}
+	if f, b := m.box.opts.Traffic.Waiting(); f != frames || b != bytes {
+		t.Fatalf("%d frames and %d bytes are counted as waiting, want %d and %d", f, b, frames, bytes)
+	}
 }
 
 func TestOutboxAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &outboxModel{box: outbox{
-			maxFrames: rapid.IntRange(1, 6).Draw(t, "maxFrames"),
-			maxBytes:  rapid.IntRange(1, 50).Draw(t, "maxBytes"),
-		}}
+		m := &outboxModel{box: outbox{opts: &LinkOptions{
+			MaxQueueFrames: rapid.IntRange(1, 6).Draw(t, "maxFrames"),
+			MaxQueueBytes:  rapid.IntRange(1, 50).Draw(t, "maxBytes"),
+			Traffic:        &Traffic{},
+		}}}
 		t.Repeat(map[string]func(*rapid.T){
 			"push": m.push, "take": m.take, "written": m.written, "withdraw": m.withdraw,
-			"": m.check,
+			"abandon": func(*rapid.T) { m.box.abandon() },
+			"":        m.check,
 		})
 	})
 }

@@ -37,7 +37,7 @@ type TCPLink struct {
 // NewTCPLink makes a link of a connection. events may be called until the link is done and its writer has ended.
 func NewTCPLink(conn net.Conn, opts *LinkOptions, events LinkEvents) *TCPLink {
 	l := &TCPLink{conn: conn, events: events, opts: opts}
-	l.outbox.maxFrames, l.outbox.maxBytes = opts.MaxQueueFrames, opts.MaxQueueBytes
+	l.outbox.opts = opts
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		l.try = newTryWriter(tcp)
 	}
@@ -69,7 +69,7 @@ func (l *TCPLink) SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now ti
 	b := buffers.Get().(*[]byte)
 	defer putBuffer(b)
 	*b = AppendPong((*b)[:0], replyTo, sentAt, now, interval)
-	return l.hand(*b, "")
+	return l.opts.Traffic.sent(*b, l.hand(*b, ""))
 }
 
 // Send implements Link. An envelope that can't be encoded (text that isn't UTF-8) is refused as Full.
@@ -81,11 +81,13 @@ func (l *TCPLink) Send(e *iopv1.Envelope, tag string) SendResult {
 	if err != nil {
 		return Full
 	}
-	return l.hand(frame, tag)
+	return l.opts.Traffic.sent(frame, l.hand(frame, tag))
 }
 
 // SendFrame implements Link.
-func (l *TCPLink) SendFrame(frame []byte) SendResult { return l.hand(frame, "") }
+func (l *TCPLink) SendFrame(frame []byte) SendResult {
+	return l.opts.Traffic.sent(frame, l.hand(frame, ""))
+}
 
 func (l *TCPLink) hand(frame []byte, tag string) SendResult {
 	l.mu.Lock()
@@ -174,6 +176,7 @@ func (l *TCPLink) Abort() {
 	l.mu.Lock()
 	l.endLocked()
 	l.aborted = true // what waits stays, so that Withdraw can still tell what was never begun
+	l.outbox.abandon()
 	l.mu.Unlock()
 	l.cut()
 }

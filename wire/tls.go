@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -76,6 +77,9 @@ func (t *ServerTLS) loadLocked(always bool) (changed bool, err error) {
 	}
 	return changed, err
 }
+
+// CertificateExpiry is when the certificate in force ends.
+func (t *ServerTLS) CertificateExpiry() time.Time { return t.inForce.Load().cert.Leaf.NotAfter }
 
 // Config is for HTTP and the Client wire: HTTP/1.1, a certificate, nobody asked for theirs.
 func (t *ServerTLS) Config() *tls.Config {

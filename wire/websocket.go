@@ -178,12 +178,12 @@ func (c *WebSocketConn) Send(e *iopv1.Envelope, tag string) SendResult {
 	if err != nil {
 		return Full
 	}
-	return c.write(opBinary, frame[HeaderBytes:], tag)
+	return c.link.opts.Traffic.sent(frame, c.write(opBinary, frame[HeaderBytes:], tag))
 }
 
 // SendFrame implements Link. The frame comes with the header of the Edge wire, which is left out here.
 func (c *WebSocketConn) SendFrame(frame []byte) SendResult {
-	return c.write(opBinary, frame[HeaderBytes:], "")
+	return c.link.opts.Traffic.sent(frame, c.write(opBinary, frame[HeaderBytes:], ""))
 }
 
 func (c *WebSocketConn) write(opcode byte, payload []byte, tag string) SendResult {

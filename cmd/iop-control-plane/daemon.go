@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -24,6 +25,7 @@ type daemon struct {
 	tls       *wire.ServerTLS // nil: off
 	unwatch   func()          // ends the watch over the TLS files
 	debug     *http.Server    // nil: off
+	reloads   *reloads
 	system    *actors.System
 	http      *httpapi.Server
 	fronts    struct{ http, edges, clients *actors.FrontHandle }
@@ -52,7 +54,7 @@ func (d *daemon) start(addressesFile string) error {
 	}
 	d.warn(d.cfg)
 	d.system = actors.NewSystem(systemOptions(d.cfg, d.log))
-	registry := newMetrics(d.system)
+	registry := newMetrics(d.system, d.tls, d.reloads)
 	d.http = httpapi.New(httpapi.Options{
 		Plane: d.system, Keys: d.system.Keys, Loopback: d.listeners.httpOnLoopback(), Ready: d.readiness,
 		Version: version, Commit: buildCommit(), MaxFrameBytes: d.cfg.Edges.MaxFrameBytes, Registry: registry, Log: d.log,
@@ -92,27 +94,31 @@ func (d *daemon) warn(cfg *configs.ControlPlane) {
 
 // reload takes over what a running daemon can change: TLS files, auth, the log level.
 func (d *daemon) reload(read func() (*configs.ControlPlane, error)) {
-	next, err := read()
-	if err != nil {
+	cfg, ignored, err := d.readAgain(read)
+	if d.reloads.done(reloadConfig, err) != nil {
 		d.log.Error().Str("problems", err.Error()).Msg("the configuration was not reloaded")
 		return
-	}
-	cfg, ignored, err := d.cfg.Reload(next)
-	if err != nil {
-		d.log.Error().Str("problems", err.Error()).Msg("the configuration was not reloaded")
-		return
-	}
-	if d.tls != nil {
-		if err := d.tls.Reload(tlsFiles(cfg)); err != nil {
-			d.log.Error().Err(err).Msg("the configuration was not reloaded: the TLS files are no good")
-			return
-		}
 	}
 	d.cfg = cfg
 	_ = setLevel(cfg.Log.Level) // the check has seen that it is one
 	d.system.SetKeys(keyring(cfg))
 	d.warn(cfg)
 	d.log.Info().Strs("need_a_restart", ignored).Msg("the configuration was reloaded")
+}
+
+// readAgain reads the configuration and, last, takes over the TLS files: when it fails nothing has changed.
+func (d *daemon) readAgain(read func() (*configs.ControlPlane, error)) (cfg *configs.ControlPlane, ignored []string, err error) {
+	next, err := read()
+	if err != nil {
+		return nil, nil, err
+	}
+	if cfg, ignored, err = d.cfg.Reload(next); err != nil || d.tls == nil {
+		return cfg, ignored, err
+	}
+	if err := d.reloads.done(reloadTLS, d.tls.Reload(tlsFiles(cfg))); err != nil {
+		return nil, nil, fmt.Errorf("the TLS files are no good: %w", err)
+	}
+	return cfg, ignored, nil
 }
 
 // stop: refuse new → unready → GoAway, spread → wait for what is pending, under one deadline → fronts → registry → operations → events.

@@ -238,6 +238,13 @@ func TestReload(t *testing.T) {
 	writeFile(t, d.file("server.key"), []byte("nonsense"))
 	reload(tlsConfig+auth("three"), "was not reloaded")
 	d.get("/edges", "Authorization", "Bearer two").is(200)
+	metrics := string(d.get("/metrics", "Authorization", "Bearer two").body)
+	for _, want := range []string{`iop_reloads_total{result="failure",what="config"} 3`, `iop_reloads_total{result="success",what="config"} 1`,
+		`iop_reload_last_successful{what="config"} 0`, "iop_tls_certificate_expiry_timestamp_seconds "} {
+		if !strings.Contains(metrics, want) {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
 	// Files that change are followed without a signal.
 	cert, key := newer.issue("localhost")
 	writeFile(t, d.file("server.pem"), cert)

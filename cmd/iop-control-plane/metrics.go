@@ -1,56 +1,56 @@
 package main
 
 import (
+	"runtime"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"iop/actors"
+	"iop/wire"
 )
 
-// newMetrics makes the registry that /metrics shows: Go's and the process's numbers, and the actors'.
-func newMetrics(s *actors.System) *prometheus.Registry {
-	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), actorMetrics{s})
-	return r
+// newMetrics makes the registry that /metrics shows; the HTTP front adds its own. docs/operations.md has all of it.
+func newMetrics(s *actors.System, t *wire.ServerTLS, r *reloads) *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		buildInfo(), actorMetrics{s}, wireMetrics{s}, reloadMetrics{r})
+	if t != nil {
+		registry.MustRegister(certificateExpiry(t))
+	}
+	return registry
 }
 
-// actorMetrics reads the actors' counters at each scrape. No label ever holds an edge_id.
-type actorMetrics struct{ system *actors.System }
+func buildInfo() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "iop_build_info", Help: "What this program was built from; always 1.",
+		ConstLabels: prometheus.Labels{"version": version, "commit": buildCommit(), "go_version": runtime.Version()},
+	}, func() float64 { return 1 })
+}
 
-var (
-	edgesConnected   = desc("iop_edges_connected", "Edges that own their id now.")
-	unmatchedAnswers = desc("iop_wire_unmatched_answers_total", "Answers from Edges that belonged to nothing pending: late, doubled or made up.")
-	foreignSnapshots = desc("iop_wire_foreign_snapshots_total", "Snapshots that named another Edge than the one that sent them, and were dropped.")
-	takeovers        = desc("iop_edge_takeovers_total", "Claims of an edge_id that was owned.")
-	eventsDropped    = desc("iop_events_dropped_total", "Live readers that were ended because they could not keep up.")
-	deadLetters      = desc("iop_dead_letters_total", "Messages to actors that were gone.")
-	helloRefusals    = desc("iop_hello_refusals_total", "Hellos of Edges that were refused, by code.", "code")
-	operationSteps   = desc("iop_operation_steps_total", "What happened to commands, by kind of event.", "kind")
-)
+func certificateExpiry(t *wire.ServerTLS) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "iop_tls_certificate_expiry_timestamp_seconds", Help: "When the certificate in force ends.",
+	}, func() float64 { return unixSeconds(t.CertificateExpiry()) })
+}
+
+func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-// Describe implements prometheus.Collector.
-func (actorMetrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{edgesConnected, unmatchedAnswers, foreignSnapshots, takeovers, eventsDropped, deadLetters, helloRefusals, operationSteps} {
-		ch <- d
-	}
+func gauge(ch chan<- prometheus.Metric, d *prometheus.Desc, value float64, labels ...string) {
+	ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 }
 
-// Collect implements prometheus.Collector.
-func (a actorMetrics) Collect(ch chan<- prometheus.Metric) {
-	m := a.system.Metrics()
-	ch <- prometheus.MustNewConstMetric(edgesConnected, prometheus.GaugeValue, float64(m.EdgesConnected))
-	for d, n := range map[*prometheus.Desc]int64{unmatchedAnswers: m.UnmatchedAnswers, foreignSnapshots: m.ForeignSnapshots,
-		takeovers: m.Takeovers, eventsDropped: m.EventsDropped, deadLetters: m.DeadLetters} {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n))
-	}
-	for code, n := range m.HelloRefusals {
-		ch <- prometheus.MustNewConstMetric(helloRefusals, prometheus.CounterValue, float64(n), code)
-	}
-	for kind, n := range m.Operations {
-		ch <- prometheus.MustNewConstMetric(operationSteps, prometheus.CounterValue, float64(n), string(kind))
+func counter(ch chan<- prometheus.Metric, d *prometheus.Desc, value int64, labels ...string) {
+	ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
+}
+
+func describe(ch chan<- *prometheus.Desc, descs ...*prometheus.Desc) {
+	for _, d := range descs {
+		ch <- d
 	}
 }

@@ -9,15 +9,16 @@ import (
 
 // startTLS puts TLS around all listeners but debug's, where it is on, and follows the files.
 func (d *daemon) startTLS() (err error) {
-	d.unwatch = func() {}
+	d.unwatch, d.reloads = func() {}, newReloads(reloadConfig)
 	if !d.cfg.TLS.Enabled() {
 		return nil
 	}
+	d.reloads = newReloads(reloadConfig, reloadTLS)
 	if d.tls, err = wire.NewServerTLS(tlsFiles(d.cfg)); err != nil {
 		return err
 	}
 	d.unwatch, err = d.tls.Watch(func(err error) {
-		if err != nil {
+		if d.reloads.done(reloadTLS, err) != nil {
 			d.log.Error().Err(err).Msg("the TLS files changed, but are no good; those in force stay")
 			return
 		}
