@@ -34,7 +34,7 @@ func command() *cobra.Command {
 come and go, now and then a provider or a node goes away and comes back. The same seed gives the same
 fleet and the same fate.
 
-Operations: edge.ping; model.load with {"model": "name"} and node.restart, both on a node.`,
+Operations: edge.ping; on a node model.load with {"model": "name"}, node.restart, node.drain and node.resume.`,
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
 		PreRunE: func(*cobra.Command, []string) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -56,7 +57,9 @@ func (s *site) change(how func(*world)) {
 
 // operations are the demo's own commands.
 func (s *site) operations() map[string]edge.Operation {
-	return map[string]edge.Operation{"model.load": s.loadModel, "node.restart": s.restartNode}
+	return map[string]edge.Operation{
+		"model.load": s.loadModel, "node.restart": s.restartNode, "node.drain": s.drainNode, "node.resume": s.resumeNode,
+	}
 }
 
 // loadModel takes a few ticks and then has the first provider of the node serve one more model.
@@ -94,12 +97,50 @@ func (s *site) restartNode(_ context.Context, c *edge.Command) (map[string]any, 
 	return nil, nil
 }
 
+// drainNode waits until nothing runs at the node; it stays drained however that ends.
+func (s *site) drainNode(ctx context.Context, c *edge.Command) (map[string]any, error) {
+	known := false
+	s.change(func(w *world) { known = w.drain(c.NodeID, true) })
+	if !known {
+		return nil, noSuchNode
+	}
+	most := uint32(1)
+	for {
+		left, drained := uint32(0), false
+		s.change(func(w *world) { left, drained = w.running(c.NodeID) })
+		switch {
+		case !drained:
+			return nil, edge.Failed("The node was resumed before it was empty.")
+		case left == 0:
+			return map[string]any{"node_id": c.NodeID}, nil
+		}
+		most = max(most, left)
+		c.Progress(int(100*(most-left)/most), fmt.Sprintf("Requests that still run: %d.", left))
+		select {
+		case <-time.After(s.tick):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (s *site) resumeNode(_ context.Context, c *edge.Command) (map[string]any, error) {
+	known := false
+	s.change(func(w *world) { known = w.drain(c.NodeID, false) })
+	if !known {
+		return nil, noSuchNode
+	}
+	return nil, nil
+}
+
+var noSuchNode = edge.Rejected("This Edge has no node with that id.")
+
 func (s *site) needNode(id string) error {
 	nodes := s.Nodes()
 	i := slices.IndexFunc(nodes, func(n edge.Node) bool { return n.ID == id })
 	switch {
 	case i < 0:
-		return edge.Rejected("This Edge has no node with that id.")
+		return noSuchNode
 	case !nodes[i].Connected:
 		return edge.Rejected("The node is not connected.")
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -84,6 +85,41 @@ func TestModelLoad(t *testing.T) {
 	})
 }
 
+func TestNodeDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := siteOf(defaultSeed)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go s.Run(ctx, func() {})
+		gpu1 := &edge.Command{NodeID: "gpu-1"}
+		if _, err := s.drainNode(ctx, gpu1); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		for _, p := range s.Nodes()[0].Providers {
+			if p.General.InFlight+p.General.Queued+p.LongContext.InFlight != 0 || p.Status != edge.Unavailable {
+				t.Errorf("drained it is %+v", p)
+			}
+		}
+		if _, err := s.resumeNode(ctx, gpu1); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		if !slices.ContainsFunc(s.Nodes()[0].Providers, func(p edge.Provider) bool { return p.General.InFlight > 0 }) {
+			t.Error("nothing runs a minute after it was resumed")
+		}
+		time.AfterFunc(time.Millisecond, func() { _, _ = s.resumeNode(ctx, gpu1) })
+		if _, err := s.drainNode(ctx, gpu1); err == nil || !strings.Contains(err.Error(), "resumed") {
+			t.Errorf("resumed meanwhile: %v", err)
+		}
+		for _, operation := range []edge.Operation{s.drainNode, s.resumeNode} {
+			if _, err := operation(ctx, &edge.Command{NodeID: "gpu-9"}); err == nil || !strings.Contains(err.Error(), "no node") {
+				t.Errorf("of no node: %v", err)
+			}
+		}
+	})
+}
+
 func TestTheFleetSaysHello(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -110,7 +146,7 @@ func TestTheFleetSaysHello(t *testing.T) {
 		}
 		h := e.GetEdgeHelloRequest()
 		ids[h.GetEdgeId()] = true
-		if h.GetLabels()["city"] == "" || len(h.GetOperations()) != 3 {
+		if h.GetLabels()["city"] == "" || len(h.GetOperations()) != 5 {
 			t.Errorf("hello is %v", h)
 		}
 	}

@@ -25,6 +25,7 @@ type world struct {
 type machine struct {
 	id, gpu  string
 	downFor  int // steps
+	drained  bool
 	services []*service
 }
 
@@ -81,7 +82,7 @@ func (w *world) step() {
 				s.general, s.longNow = edge.Counters{}, edge.Counters{}
 				continue
 			}
-			w.serve(s)
+			w.serve(s, m.drained)
 		}
 	}
 }
@@ -97,14 +98,17 @@ func (w *world) passOutage(left int, fails float64) int {
 	return 0
 }
 
-// serve moves a service's numbers towards what is asked of it, which itself drifts.
-func (w *world) serve(s *service) {
+// serve moves a service's numbers towards what is asked of it, which itself drifts; a drained one's towards nothing.
+func (w *world) serve(s *service, drained bool) {
 	s.demand = min(max(s.demand+0.2*(w.chance.Float64()-0.5), 0), 1.3)
 	wanted := uint32(s.demand * float64(s.capacity))
+	if drained {
+		wanted = 0
+	}
 	running := towards(s.general.InFlight, min(wanted, s.capacity), 2)
 	s.general = edge.Counters{Capacity: s.capacity, InFlight: running, Queued: wanted - min(wanted, s.capacity)}
 	s.longNow = edge.Counters{Capacity: s.long}
-	if s.long > 0 {
+	if s.long > 0 && !drained {
 		s.longNow.InFlight = uint32(w.chance.IntN(int(s.long) + 1))
 	}
 }
@@ -139,6 +143,24 @@ func (w *world) restart(nodeID string) {
 	}
 }
 
+// drain closes a node to what is new, or opens it again; false when there is none.
+func (w *world) drain(nodeID string, drained bool) bool {
+	m := w.machine(nodeID)
+	if m != nil {
+		m.drained = drained
+	}
+	return m != nil
+}
+
+// running is what runs at a node, and whether it is drained still.
+func (w *world) running(nodeID string) (requests uint32, drained bool) {
+	m := w.machine(nodeID)
+	for _, s := range m.services {
+		requests += s.general.InFlight + s.longNow.InFlight
+	}
+	return requests, m.drained
+}
+
 func (w *world) machine(id string) *machine {
 	i := slices.IndexFunc(w.machines, func(m *machine) bool { return m.id == id })
 	if i < 0 {
@@ -157,7 +179,10 @@ func (w *world) view() []edge.Node {
 			if m.downFor == 0 && s.downFor == 0 {
 				n.Connected = true
 				p.Health, p.Status, p.General, p.LongContext = edge.Online, edge.Available, s.general, s.longNow
-				if s.general.InFlight >= s.capacity {
+				switch {
+				case m.drained:
+					p.Status = edge.Unavailable
+				case s.general.InFlight >= s.capacity:
 					p.Status = edge.Busy
 				}
 			}
