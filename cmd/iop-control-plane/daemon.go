@@ -84,6 +84,12 @@ func (d *daemon) readiness() (ready bool, checks map[string]bool, warnings []str
 	return up, map[string]bool{"http": true, "wire": up, "edge_wire": up}, *d.warnings.Load()
 }
 
+// registryAnswers asks the registry for what it has at hand: whether it takes messages at all.
+func (d *daemon) registryAnswers(ctx context.Context) bool {
+	_, fault := d.system.Fleet(ctx)
+	return fault == nil
+}
+
 func (d *daemon) warn(cfg *configs.ControlPlane) {
 	w := cfg.Warnings()
 	d.warnings.Store(&w)

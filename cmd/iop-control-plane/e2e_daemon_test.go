@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -46,14 +47,15 @@ func startDaemon(t *testing.T, config string) *testDaemon {
 	return startDaemonIn(t, t.TempDir(), config)
 }
 
-func startDaemonIn(t *testing.T, dir, config string) *testDaemon {
+// startDaemonIn runs it in this folder, with these additions to its environment.
+func startDaemonIn(t *testing.T, dir, config string, env ...string) *testDaemon {
 	t.Helper()
 	d := &testDaemon{t: t, dir: dir, scheme: "http", client: httpClient, ended: make(chan struct{})}
 	d.configure(config)
 	addresses := filepath.Join(dir, "addresses.json")
 	d.cmd = exec.Command("iop-control-plane", "--config", d.file("cp.yaml"), "--addresses-file", addresses)
 	d.cmd.Dir = dir
-	d.cmd.Env = append(append(os.Environ(), "GORACE=halt_on_error=1"), freePorts...)
+	d.cmd.Env = slices.Concat(os.Environ(), []string{"GORACE=halt_on_error=1"}, freePorts, env)
 	d.cmd.Stdout, d.cmd.Stderr = d, d
 	d.run()
 	eventually(t, "the daemon listens", func() bool {

@@ -28,19 +28,33 @@ func serve(ctx context.Context, cfg *configs.ControlPlane, addressesFile string,
 	if err := d.start(addressesFile); err != nil {
 		return err
 	}
+	manager := newServiceManager(d.log)
+	manager.ready()
+	watched, unwatch := context.WithCancel(ctx)
+	defer unwatch()
+	if interval := manager.watchdogInterval(); interval > 0 {
+		go manager.watch(watched, interval, d.registryAnswers)
+	}
+	stop := func() error {
+		unwatch() // from here on the service manager's limit is the time that a stop may take
+		manager.stopping(d.cfg.Server.ShutdownTimeout)
+		return stopUnless(d, signals)
+	}
 	for {
 		select {
 		case s := <-signals:
 			if s == syscall.SIGHUP {
+				manager.reloading()
 				d.reload(reload)
+				manager.ready()
 				continue
 			}
 			d.log.Info().Str("signal", s.String()).Msg("stopping")
-			return stopUnless(d, signals)
+			return stop()
 		case <-ctx.Done():
-			return stopUnless(d, signals)
+			return stop()
 		case err := <-d.failed:
-			_ = stopUnless(d, signals)
+			_ = stop()
 			return fmt.Errorf("a front failed: %w", err)
 		}
 	}
