@@ -33,7 +33,9 @@ func (d *testDaemon) stream(path string, headers ...string) *liveStream {
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := (&http.Client{}).Do(request) // no timeout: it goes on
+	opens := time.AfterFunc(patience, cancel)
+	response, err := (&http.Client{Transport: d.client.Transport}).Do(request) // no timeout once it is open: it goes on
+	opens.Stop()
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Installs, on Debian and as root, the programs that deploy/ is tried with: HAProxy, nginx, Prometheus, systemd's tools, debootstrap.
+# Nothing else here installs them: a test whose program is missing is skipped and says so. No service is started.
+set -euo pipefail
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+	echo "deploy-tools: this needs root on Debian" >&2
+	exit 1
+fi
+export DEBIAN_FRONTEND=noninteractive
+export RUNLEVEL=1 # what invoke-rc.d takes for "start nothing"
+packages=(haproxy nginx-light libnginx-mod-stream prometheus systemd systemd-container debootstrap)
+missing=()
+for package in "${packages[@]}"; do
+	dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+	apt-get update -qq
+	apt-get install -y -qq --no-install-recommends "${missing[@]}"
+fi
