@@ -74,6 +74,7 @@ type CommandAsk struct {
 	Timeout     time.Duration
 	Reason      string
 	RequestedBy string
+	RequestID   string   // of the request that asks; for the log alone
 	Key         string   // Idempotency-Key, scoped to the Edge; empty: none
 	Fingerprint [32]byte // of the body as parsed JSON; what makes a reuse of Key a conflict
 	Wait        bool     // answer when the Edge answered; else once it is on its way

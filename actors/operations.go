@@ -46,7 +46,9 @@ type (
 	commandAsk struct {
 		ask     *CommandAsk
 		request *iopv1.EdgeCommandRequest // without id and times
-		to      chan<- CommandReply
+		// recorded is told the operation's id as soon as there is one, or "" where there will be none. Buffered.
+		recorded chan<- string
+		to       chan<- CommandReply
 	}
 	operationAsk struct {
 		edgeID, operationID string
@@ -65,6 +67,14 @@ type (
 type audit struct {
 	ops     *btree.Map[string, *Operation]
 	dropped uint64
+}
+
+// named never blocks, whoever asks.
+func (m *commandAsk) named(operationID string) {
+	select {
+	case m.recorded <- operationID:
+	default:
+	}
 }
 
 const (
@@ -125,9 +135,11 @@ func (p *operations) ask(ctx actor.Context, m *commandAsk) {
 	if a.Key != "" {
 		if use := p.log.used(a.EdgeID, a.Key, now); use != nil {
 			if use.fingerprint != a.Fingerprint {
+				m.named("")
 				m.to <- CommandReply{Fault: faultKeyReused}
 				return
 			}
+			m.named(use.entry.op.ID)
 			p.attach(use.entry, w)
 			return
 		}
@@ -136,6 +148,7 @@ func (p *operations) ask(ctx actor.Context, m *commandAsk) {
 		Parameters: a.Parameters, Reason: a.Reason, RequestedBy: a.RequestedBy,
 		State: Pending, CreatedAt: now, ExpiresAt: now.Add(a.Timeout)}
 	p.sys.counters.moved(nil, o)
+	m.named(o.ID)
 	e := p.log.add(o)
 	if a.Key != "" {
 		p.log.setKey(a.Key, a.Fingerprint, e, now)

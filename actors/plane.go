@@ -111,8 +111,9 @@ func (s *System) Command(ctx context.Context, ask *CommandAsk) CommandReply {
 			return CommandReply{Fault: &wire.Fault{Code: wire.InvalidRequest, Message: "parameters: not a JSON object that can travel"}}
 		}
 	}
-	to := make(chan CommandReply, 1)
-	s.root().Send(s.operations, &commandAsk{ask: ask, request: request, to: to})
+	to, recorded := make(chan CommandReply, 1), make(chan string, 1)
+	s.root().Send(s.operations, &commandAsk{ask: ask, request: request, recorded: recorded, to: to})
+	s.logCommand(ask, recorded)
 	timer := time.NewTimer(ask.Timeout + settleTime + answerTime)
 	defer timer.Stop()
 	select {
@@ -122,6 +123,21 @@ func (s *System) Command(ctx context.Context, ask *CommandAsk) CommandReply {
 	case <-ctx.Done(): // a caller that hangs up ends nothing
 	}
 	return CommandReply{Fault: faultSystem}
+}
+
+// logCommand leaves the line that leads from a request to its operation, whose id is all that the Edge is told. It is written
+// here and not by the owner of the records, who must not wait for a log; and at once, so that it is there even if the
+// command is never answered.
+func (s *System) logCommand(ask *CommandAsk, recorded <-chan string) {
+	id, f := await(context.Background(), recorded) // not the caller's context: hanging up must not lose the line
+	if f != nil || id == "" {
+		return
+	}
+	e := s.log.Info().Str("request_id", ask.RequestID).Str("operation_id", id).Str("edge_id", ask.EdgeID).Str("operation", ask.Operation)
+	if ask.RequestedBy != "" {
+		e = e.Str("requested_by", ask.RequestedBy)
+	}
+	e.Msg("command")
 }
 
 // Operation finds one record; operation_not_found when it isn't this Edge's, or not kept.

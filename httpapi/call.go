@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/trace"
 
 	"iop/actors"
 	"iop/wire"
@@ -24,6 +25,7 @@ type call struct {
 	s        *Server
 	r        *http.Request
 	id       string
+	span     trace.Span          // nil where nothing is traced
 	operator *actors.OperatorKey // nil without auth
 	edgeID   string              // of the path, where it has one
 	status   int                 // 0 until the answer has begun
@@ -39,9 +41,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	began := time.Now()
+	c.beginSpan()
 	defer func() { c.finish(time.Since(began), recover()) }()
 	c.boundBody()
-	if isOpen(r) {
+	if isOpen(c.r) {
 		s.route(c)
 		return
 	}
@@ -121,6 +124,7 @@ func (c *call) finish(took time.Duration, panicked any) {
 			panicked = http.ErrAbortHandler // half an answer is out: only cutting it tells the caller
 		}
 	}
+	c.endSpan()
 	c.s.metrics.observe(c, took)
 	c.log(took)
 	if panicked == http.ErrAbortHandler { //nolint:errorlint // it is a panic value
@@ -148,6 +152,9 @@ func (c *call) log(took time.Duration) {
 	}
 	if c.deserted() {
 		e = e.Bool("deserted", true)
+	}
+	if c.span != nil {
+		e = e.Stringer("trace_id", c.span.SpanContext().TraceID())
 	}
 	e.Str("request_id", c.id).Str("method", c.r.Method).Str("path", c.r.URL.Path).Int("status", c.status).
 		Int64("bytes", c.bytes).Dur("took", took).Msg("request")

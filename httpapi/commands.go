@@ -81,6 +81,7 @@ func (s *Server) readCommand(c *call, body []byte) (*actors.CommandAsk, *problem
 	m := members{object: object}
 	ask := &actors.CommandAsk{
 		EdgeID:      c.edgeID,
+		RequestID:   c.id,
 		Operation:   m.text("operation", maxOperationBytes),
 		NodeID:      m.text("node_id", maxNodeIDBytes),
 		Reason:      m.text("reason", maxReasonBytes),

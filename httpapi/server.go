@@ -20,6 +20,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/trace"
 
 	"iop/actors"
 	"iop/wire"
@@ -39,7 +40,7 @@ type Plane interface {
 
 var _ Plane = (*actors.System)(nil)
 
-// Options are what a Server needs; all but Loopback are required.
+// Options are what a Server needs; all but Loopback and Tracer are required.
 type Options struct {
 	Plane Plane
 	// Keys gives the tokens in force at the moment of a request; a ring without operators asks for no token.
@@ -53,6 +54,7 @@ type Options struct {
 	MaxFrameBytes   int
 	Registry        *prometheus.Registry // served at /metrics; this package adds its own metrics to it
 	Log             zerolog.Logger
+	Tracer          trace.Tracer // nil: nothing is traced
 }
 
 const (
@@ -82,6 +84,9 @@ type Server struct {
 
 // New makes a Server and registers its metrics.
 func New(opts Options) *Server {
+	if opts.Tracer != nil {
+		opts.Plane = tracedPlane{Plane: opts.Plane, tracer: opts.Tracer}
+	}
 	s := &Server{
 		opts:       opts,
 		exposition: newMetricsHandler(opts.Registry, opts.Log),

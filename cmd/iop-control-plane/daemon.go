@@ -26,6 +26,7 @@ type daemon struct {
 	unwatch   func()          // ends the watch over the TLS files
 	debug     *http.Server    // nil: off
 	reloads   *reloads
+	tracing   *tracing // nil: off
 	system    *actors.System
 	http      *httpapi.Server
 	fronts    struct{ http, edges, clients *actors.FrontHandle }
@@ -52,12 +53,17 @@ func (d *daemon) start(addressesFile string) error {
 		d.listeners.close()
 		return err
 	}
+	if d.tracing, err = newTracing(d.cfg.Server.ID, d.log); err != nil {
+		d.listeners.close()
+		return err
+	}
 	d.warn(d.cfg)
 	d.system = actors.NewSystem(systemOptions(d.cfg, d.log))
 	registry := newMetrics(d.system, d.tls, d.reloads)
 	d.http = httpapi.New(httpapi.Options{
 		Plane: d.system, Keys: d.system.Keys, Loopback: d.listeners.httpOnLoopback(), Ready: d.readiness,
 		Version: version, Commit: buildCommit(), MaxFrameBytes: d.cfg.Edges.MaxFrameBytes, Registry: registry, Log: d.log,
+		Tracer: d.tracing.tracer(),
 	})
 	clients, err := actors.NewClientFront(d.system, d.cfg.Client.AllowedOrigins)
 	if err != nil {
@@ -144,5 +150,6 @@ func (d *daemon) stop() {
 		_ = d.debug.Close()
 	}
 	d.unwatch()
+	d.tracing.stop(ctx)
 	d.log.Info().Msg("stopped")
 }
