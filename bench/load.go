@@ -12,7 +12,7 @@ import (
 
 // load asks for statuses in a closed loop and gives the server's CPU a round trip and the round trips a second.
 func (s *server) load(set settings, requests int) (cpuMicros, rate float64, err error) {
-	before, err := s.process().Usage()
+	before, err := s.Process().Usage()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -38,7 +38,7 @@ func (s *server) load(set settings, requests int) (cpuMicros, rate float64, err 
 		return 0, 0, err
 	}
 	took := time.Since(began)
-	after, err := s.process().Usage()
+	after, err := s.Process().Usage()
 	n := float64(requests)
 	return float64((after.CPU - before.CPU).Microseconds()) / n, n / took.Seconds(), err
 }

@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"iop/load/daemon"
 )
 
 type settings struct {
@@ -55,8 +57,8 @@ func run(s settings) error {
 		return fmt.Errorf("building the servers: %w", err)
 	}
 	kinds := []*kind{
-		{name: "control plane", command: controlPlane(filepath.Join(dir, "iop-control-plane"))},
-		{name: "baseline", command: baseline(filepath.Join(dir, "baseline"))},
+		{name: "control plane", options: controlPlane(filepath.Join(dir, "iop-control-plane"))},
+		{name: "baseline", options: daemon.Options{Bin: filepath.Join(dir, "baseline")}},
 	}
 	fmt.Printf("Idle Edges: %d connected, hello, one snapshot of %d nodes with %d providers each, heartbeats.\n", s.idleEdges, s.shape.nodes, s.shape.providers)
 	fmt.Println("Growth of VmRSS from before to after, each read after POST /debug/freeosmemory and 2 s.")
@@ -83,7 +85,7 @@ func run(s settings) error {
 // kind is one of the servers that are compared.
 type kind struct {
 	name    string
-	command func(dir string) (*exec.Cmd, error)
+	options daemon.Options
 	load    func(requests int) (cpuMicros, rate float64, err error)
 	cpu     []float64 // µs a round trip, a run each
 }
@@ -94,11 +96,11 @@ func (k *kind) medianCPU() float64 {
 }
 
 func (k *kind) measureIdle(s settings, pushes bool) error {
-	server, err := start(k.command)
+	server, err := start(k.options)
 	if err != nil {
 		return err
 	}
-	defer server.stop()
+	defer server.Close()
 	// What the first connections and scrapes make once is no Edge's cost.
 	if err := server.warmUp(s.shape); err != nil {
 		return err
@@ -129,11 +131,11 @@ func (k *kind) measureIdle(s settings, pushes bool) error {
 // measureCPU lets both servers run and loads them in turn, so that what else the machine does hits both.
 func measureCPU(s settings, kinds []*kind) error {
 	for _, k := range kinds {
-		server, err := start(k.command)
+		server, err := start(k.options)
 		if err != nil {
 			return fmt.Errorf("%s: %w", k.name, err)
 		}
-		defer server.stop()
+		defer server.Close()
 		edges, _, err := connect(server.edgeWire, s.cpuEdges, s.shape, true)
 		if err != nil {
 			return fmt.Errorf("%s: %w", k.name, err)

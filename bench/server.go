@@ -1,91 +1,41 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	"iop/load/measure"
+	"iop/load/daemon"
 )
 
 // server is one of the two, running.
 type server struct {
-	cmd      *exec.Cmd
-	dir      string
+	*daemon.Daemon
 	http     string // http://host:port
 	edgeWire string // host:port
 	debug    string // http://host:port
 }
 
-func controlPlane(bin string) func(dir string) (*exec.Cmd, error) {
-	return func(dir string) (*exec.Cmd, error) {
-		config := filepath.Join(dir, "control-plane.yaml")
-		err := os.WriteFile(config, []byte(`server:
+func controlPlane(bin string) daemon.Options {
+	return daemon.Options{Bin: bin, Config: `server:
   id: bench
   http_listen: 127.0.0.1:0
   wire_listen: 127.0.0.1:0
   edge_wire_listen: 127.0.0.1:0
   debug_listen: 127.0.0.1:0
-`), 0o600)
-		return exec.Command(bin, "--config", config, "--addresses-file", filepath.Join(dir, "addresses")), err
-	}
+`}
 }
 
-func baseline(bin string) func(dir string) (*exec.Cmd, error) {
-	return func(dir string) (*exec.Cmd, error) {
-		return exec.Command(bin, "--addresses-file", filepath.Join(dir, "addresses")), nil
-	}
-}
-
-const startTime = 15 * time.Second
-
-func start(command func(dir string) (*exec.Cmd, error)) (*server, error) {
-	dir, err := os.MkdirTemp("", "iop-bench")
+func start(o daemon.Options) (*server, error) {
+	d, err := daemon.Start(o)
 	if err != nil {
 		return nil, err
 	}
-	cmd, err := command(dir)
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		os.RemoveAll(dir)
-		return nil, err
-	}
-	s := &server{cmd: cmd, dir: dir}
-	for by := time.Now().Add(startTime); time.Now().Before(by); time.Sleep(20 * time.Millisecond) {
-		var a struct {
-			HTTP     string `json:"http"`
-			EdgeWire string `json:"edge_wire"`
-			Debug    string `json:"debug"`
-		}
-		b, err := os.ReadFile(filepath.Join(dir, "addresses"))
-		if err != nil || json.Unmarshal(b, &a) != nil {
-			continue
-		}
-		s.http, s.edgeWire, s.debug = "http://"+a.HTTP, a.EdgeWire, "http://"+a.Debug
-		if _, err := fetch(http.MethodGet, s.http+"/readyz"); err == nil {
-			return s, nil
-		}
-	}
-	s.stop()
-	return nil, errors.New("the server isn't ready")
-}
-
-func (s *server) process() measure.Process { return measure.Process{Pid: s.cmd.Process.Pid} }
-
-func (s *server) stop() {
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
-	os.RemoveAll(s.dir)
+	a := d.Addresses()
+	return &server{Daemon: d, http: "http://" + a.HTTP, edgeWire: a.EdgeWire, debug: "http://" + a.Debug}, nil
 }
 
 // own is for what is asked beside the load. A server that hangs must not hang the bench.
@@ -146,6 +96,6 @@ func (s *server) settled() (rss, goroutines int64, err error) {
 			goroutines = int64(f)
 		}
 	}
-	u, err := s.process().Usage()
+	u, err := s.Process().Usage()
 	return u.Resident, goroutines, err
 }

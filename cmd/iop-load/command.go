@@ -99,8 +99,8 @@ func (c *command) load(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		defer d.close()
-		d.fill(&target)
+		defer end(d)
+		aim(&target, d)
 	}
 	result, err := c.perform(ctx, target, scenario)
 	if err != nil {

@@ -31,6 +31,3 @@ func (c *command) raiseFileLimit(edges int) error {
 	}
 	return nil
 }
-
-// apart keeps a terminal's Ctrl-C from a child: this process ends it in its own time.
-func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
