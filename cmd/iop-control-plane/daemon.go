@@ -19,6 +19,7 @@ import (
 type daemon struct {
 	cfg      *configs.ControlPlane
 	log      zerolog.Logger
+	closeLog func()
 	warnings atomic.Pointer[[]string]
 
 	listeners *listeners
@@ -36,11 +37,11 @@ type daemon struct {
 }
 
 func newDaemon(cfg *configs.ControlPlane, stderr io.Writer) (*daemon, error) {
-	log, err := newLogger(cfg.Log, stderr)
+	log, closeLog, err := newLogger(cfg.Log, stderr)
 	if err != nil {
 		return nil, err
 	}
-	return &daemon{cfg: cfg, log: log, failed: make(chan error, 1)}, nil
+	return &daemon{cfg: cfg, log: log, closeLog: closeLog, failed: make(chan error, 1)}, nil
 }
 
 // start opens all listeners, and only then starts anything: a taken port must leave nothing half alive.

@@ -8,14 +8,16 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 
+	"iop/cmd/internal/program"
 	"iop/configs"
 )
 
-// newLogger logs to stderr: for people on a terminal, as JSON elsewhere, unless the configuration says which.
-func newLogger(cfg configs.Log, stderr io.Writer) (zerolog.Logger, error) {
+// newLogger logs to stderr: for people on a terminal, as JSON elsewhere, unless the configuration says which. closeLog writes
+// what waits to be written.
+func newLogger(cfg configs.Log, stderr io.Writer) (log zerolog.Logger, closeLog func(), err error) {
 	zerolog.TimeFieldFormat = time.RFC3339Nano
 	if err := setLevel(cfg.Level); err != nil {
-		return zerolog.Nop(), err
+		return zerolog.Nop(), nil, err
 	}
 	out := stderr
 	file, isFile := stderr.(*os.File)
@@ -23,7 +25,8 @@ func newLogger(cfg configs.Log, stderr io.Writer) (zerolog.Logger, error) {
 	if cfg.Format == "console" || cfg.Format == "auto" && terminal {
 		out = zerolog.ConsoleWriter{Out: stderr, TimeFormat: time.TimeOnly, NoColor: !terminal || os.Getenv("NO_COLOR") != ""}
 	}
-	return zerolog.New(out).With().Timestamp().Logger(), nil
+	w := program.NewLogWriter(out)
+	return zerolog.New(w).With().Timestamp().Logger(), w.Close, nil
 }
 
 // setLevel is global, so that a reload changes what every logger made from the first one writes.

@@ -25,6 +25,7 @@ func serve(ctx context.Context, cfg *configs.ControlPlane, addressesFile string,
 	if err != nil {
 		return err
 	}
+	defer d.closeLog()
 	if err := d.start(addressesFile); err != nil {
 		return err
 	}

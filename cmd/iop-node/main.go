@@ -61,7 +61,8 @@ wins. The file is that of --config, else ` + configs.NodeFile + ` if it exists.`
 
 // serve runs an agent until ctx or a signal ends it.
 func serve(ctx context.Context, cfg *configs.Node, stderr io.Writer) error {
-	log := program.NewLogger(cfg.Log, stderr)
+	log, closeLog := program.NewLogger(cfg.Log, stderr)
+	defer closeLog()
 	for _, warning := range cfg.Warnings() {
 		log.Warn(warning)
 	}

@@ -12,8 +12,9 @@ import (
 	"iop/configs"
 )
 
-// NewLogger writes lines for people on a terminal and JSON elsewhere, unless the format is said.
-func NewLogger(l configs.Log, out io.Writer) *slog.Logger {
+// NewLogger writes lines for people on a terminal and JSON elsewhere, unless the format is said. closeLog writes what waits to
+// be written, and must be called at the end.
+func NewLogger(l configs.Log, out io.Writer) (log *slog.Logger, closeLog func()) {
 	if l.Format == "console" || l.Format == "auto" && isTerminal(out) {
 		out = zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly, NoColor: !isTerminal(out)}
 	}
@@ -21,7 +22,8 @@ func NewLogger(l configs.Log, out io.Writer) *slog.Logger {
 	if err != nil {
 		level = zerolog.InfoLevel // configs lets no other word through
 	}
-	return slog.New(zerolog.NewSlogHandler(zerolog.New(out).Level(level).With().Timestamp().Logger()))
+	w := NewLogWriter(out)
+	return slog.New(zerolog.NewSlogHandler(zerolog.New(w).Level(level).With().Timestamp().Logger())), w.Close
 }
 
 func isTerminal(out io.Writer) bool {

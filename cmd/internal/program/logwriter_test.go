@@ -1,0 +1,99 @@
+package program
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// gate is a log that stands until it is opened.
+type gate struct {
+	open chan struct{}
+	mu   sync.Mutex
+	got  bytes.Buffer
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	<-g.open
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.got.Write(p)
+}
+
+func TestLogWriterWritesInOrder(t *testing.T) {
+	var out bytes.Buffer
+	w := NewLogWriter(&out)
+	want := ""
+	for i := range 100 {
+		fmt.Fprintf(w, "line %d\n", i)
+		want += fmt.Sprintf("line %d\n", i)
+	}
+	w.Close()
+	if out.String() != want {
+		t.Errorf("it wrote %q", out.String())
+	}
+	w.Close()
+	fmt.Fprintln(w, "too late") // must not panic
+}
+
+// A line's buffer is its logger's again when Write has returned.
+func TestLogWriterKeepsACopy(t *testing.T) {
+	g := &gate{open: make(chan struct{})}
+	w := NewLogWriter(g)
+	line := []byte("mine\n")
+	_, _ = w.Write(line)
+	copy(line, "XXXX")
+	close(g.open)
+	w.Close()
+	if g.got.String() != "mine\n" {
+		t.Errorf("it wrote %q", g.got.String())
+	}
+}
+
+func TestALogThatStandsHoldsNobodyUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		line string
+		kept int // at most
+	}{
+		"many lines": {"short\n", maxLogLines + 1}, // one is being written
+		"long lines": {strings.Repeat("x", maxLogBytes/4-1) + "\n", 4 + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := &gate{open: make(chan struct{})}
+				w := NewLogWriter(g)
+				sent := c.kept + 10
+				for range sent {
+					_, _ = io.WriteString(w, c.line) // waits for ever if it waits at all
+				}
+				close(g.open)
+				synctest.Wait()
+				_, _ = io.WriteString(w, "after\n")
+				w.Close()
+				text := g.got.String()
+				kept := strings.Count(text, c.line)
+				if kept < c.kept-2 || kept > c.kept {
+					t.Errorf("%d lines were kept, want some %d", kept, c.kept)
+				}
+				notice := fmt.Sprintf(`"lost_lines":%d,`, sent-kept)
+				if at := strings.Index(text, notice); at < 0 || at < strings.LastIndex(text, c.line) || !strings.HasSuffix(text, "\nafter\n") {
+					t.Errorf("between what was kept and what came after, no line says %s: ...%s", notice, text[max(0, len(text)-300):])
+				}
+			})
+		})
+	}
+}
+
+func TestAnEndDoesNotWaitForALogThatStands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{open: make(chan struct{})}
+		w := NewLogWriter(g)
+		fmt.Fprintln(w, "never taken")
+		w.Close() // by the bubble's clock it takes two seconds, and by a wait without end the test fails
+		close(g.open)
+	})
+}
