@@ -17,7 +17,7 @@ type client struct {
 	conn   *wire.WebSocketConn
 	ready  chan<- time.Duration // nil once the hello was accepted
 	known  bool                 // counts as connected
-	credit credit
+	credit *credit
 }
 
 // Reader → client. Every decoded *iopv1.Envelope but a Ping comes as it is.
@@ -51,8 +51,9 @@ func (c *client) Receive(ctx actor.Context) {
 
 func (c *client) start(ctx actor.Context, conn *wire.WebSocketConn) {
 	ready := make(chan time.Duration, 1)
-	c.conn, c.ready, c.credit = conn, ready, make(credit, creditFrames)
-	r := &clientReader{sys: c.sys, conn: conn, pid: ctx.Self(), credit: c.credit}
+	p := newPause()
+	c.conn, c.ready, c.credit = conn, ready, &credit{reader: p}
+	r := &clientReader{sys: c.sys, conn: conn, pid: ctx.Self(), credit: c.credit, pause: p}
 	conn.Notify(&linkEvents{sys: c.sys, pid: ctx.Self()}, r.alive)
 	go r.run(ready)
 }

@@ -19,7 +19,8 @@ type clientReader struct {
 	sys      *System
 	conn     *wire.WebSocketConn
 	pid      *actor.PID
-	credit   credit
+	credit   *credit
+	pause    pause
 	interval time.Duration // of heartbeats; 0 before the hello was accepted
 
 	pongFrame [96]byte
@@ -66,13 +67,9 @@ func (r *clientReader) read() bool {
 	if ping := m.GetPing(); ping != nil && m.ReplyTo == 0 && r.interval > 0 {
 		return r.pong(m.Id, ping)
 	}
-	select {
-	case r.credit <- struct{}{}:
-		r.send(m)
-		return true
-	case <-r.conn.Done():
-		return false
-	}
+	stop := r.credit.take() // before it can be given back
+	r.send(m)
+	return !stop || r.pause.wait(r.conn.Done())
 }
 
 func (r *clientReader) ended(err error) bool {

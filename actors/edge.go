@@ -29,7 +29,7 @@ type edge struct {
 	id      string
 	token   Token
 	pulse   *Pulse
-	credit  credit
+	credit  *credit
 	pending pending
 	queued  map[string]uint64 // operations whose frame waits in the link, and their requests
 
@@ -39,8 +39,9 @@ type edge struct {
 
 type greeting struct {
 	helloID uint64
-	arrived bool            // no longer counts among those that have said nothing
-	ready   chan<- struct{} // closed when the reader may go on
+	arrived bool    // no longer counts among those that have said nothing
+	reader  resumer // goes on when the claim was granted
+	timer   *time.Timer
 }
 
 type phase int
@@ -52,6 +53,10 @@ const (
 	draining              // owns the id, answers what is pending, then ends
 	closing               // serves no more
 )
+
+// claimTime is how long a claim may take to be decided: more than the present owner's time to answer a Ping, and an end
+// for one that the registry lost.
+const claimTime = ownerProbeTime + answerTime
 
 // queryTime is how long a returned Edge has to say what became of its commands.
 const queryTime = 30 * time.Second
@@ -85,6 +90,8 @@ func (e *edge) Receive(ctx actor.Context) {
 		e.superseded(ctx, m.view)
 	case *goAway:
 		e.goAway(ctx, m)
+	case *greetingDue:
+		e.greetingDue(m.phase)
 	case *drainDue:
 		e.drain(ctx)
 	case *silent:
@@ -104,16 +111,38 @@ func (e *edge) Receive(ctx actor.Context) {
 
 func (e *edge) start(ctx actor.Context, conn net.Conn) {
 	e.events = linkEvents{sys: e.sys, pid: ctx.Self()}
-	link := wire.NewTCPLink(conn, &e.sys.opts.Link, &e.events)
-	e.link = link
 	e.pulse = &Pulse{}
 	e.pulse.lastSeen.Store(e.sys.clock.mono())
-	e.credit = make(credit, creditFrames)
+	e.credit = &credit{}
 	e.pending.limit = e.sys.opts.MaxInFlight
-	ready := make(chan struct{})
-	e.greeting = &greeting{ready: ready}
-	r := &reader{sys: e.sys, conn: conn, link: link, pid: ctx.Self(), pulse: e.pulse, credit: e.credit}
-	go r.run(ready)
+	r := &reader{linkEvents: &e.events, pulse: e.pulse, credit: e.credit}
+	e.greeting = &greeting{}
+	e.within(ctx, e.sys.opts.HelloTimeout)
+	if link := e.sys.adopt(conn); link != nil {
+		r.link, e.link = link, link
+		e.credit.reader, e.greeting.reader = link, link
+		link.Start(r)
+		return
+	}
+	link, p := wire.NewTCPLink(conn, &e.sys.opts.Link, r), newPause()
+	r.conn, r.link, e.link = conn, link, link
+	e.credit.reader, e.greeting.reader = p, p
+	go r.run(link, p)
+}
+
+// within bounds the phase of the greeting that begins now.
+func (e *edge) within(ctx actor.Context, d time.Duration) {
+	if e.greeting.timer != nil {
+		e.greeting.timer.Stop()
+	}
+	e.greeting.timer = e.sys.after(d, ctx.Self(), &greetingDue{e.phase})
+}
+
+// greetingDue cuts a peer that is silent, or whose claim nobody decides.
+func (e *edge) greetingDue(p phase) {
+	if p == e.phase {
+		e.link.Abort()
+	}
 }
 
 func (e *edge) hello(ctx actor.Context, m *helloRead) {
@@ -136,6 +165,7 @@ func (e *edge) hello(ctx actor.Context, m *helloRead) {
 	}
 	h.Token = "" // known to be good; nothing keeps it
 	e.id, e.phase = h.EdgeId, claiming
+	e.within(ctx, claimTime)
 	ctx.Send(e.sys.registry, &claimAsk{pid: ctx.Self(), hello: h, pulse: e.pulse})
 }
 
@@ -159,7 +189,7 @@ func (e *edge) decided(ctx actor.Context, m *decided) {
 	}
 }
 
-// welcome answers the hello and lets the reader go on.
+// welcome answers the hello and lets the reader go on: no request can overtake the answer, and no frame is read before it.
 func (e *edge) welcome(interval time.Duration) {
 	e.link.Send(&iopv1.Envelope{ReplyTo: e.greeting.helloID, Body: &iopv1.Envelope_EdgeHelloResponse{EdgeHelloResponse: &iopv1.EdgeHelloResponse{
 		ServerId:          e.sys.opts.ServerID,
@@ -169,7 +199,8 @@ func (e *edge) welcome(interval time.Duration) {
 		MaxFrameBytes:     uint32(e.sys.opts.MaxFrameBytes),
 		ServerTime:        timestamppb.Now(),
 	}}}, "")
-	close(e.greeting.ready)
+	e.greeting.timer.Stop()
+	e.greeting.reader.Resume()
 	e.greeting = nil
 }
 
@@ -268,6 +299,9 @@ func (e *edge) end(ctx actor.Context, reason Reason) {
 	default:
 		e.link.Abort()
 	}
+	if e.greeting != nil {
+		e.greeting.timer.Stop()
+	}
 	waiting := e.phase == claiming && !e.freed
 	e.phase, e.reason = closing, reason
 	switch {
@@ -321,6 +355,9 @@ func (e *edge) stopping(ctx actor.Context) {
 		return
 	}
 	e.arrived()
+	if e.greeting != nil {
+		e.greeting.timer.Stop()
+	}
 	e.takeBackAll(ctx)
 	e.link.Abort()
 	if !e.freed && e.token != 0 {
@@ -365,9 +402,10 @@ type linkEvents struct {
 }
 
 func (l *linkEvents) FrameBegun(operationID string) {
-	root := l.sys.root()
-	root.Send(l.sys.operations, &commandSent{operationID, l.token, time.Now()})
-	root.Send(l.pid, &frameBegun{operationID})
+	l.sys.root().Send(l.sys.operations, &commandSent{operationID, l.token, time.Now()})
+	l.send(&frameBegun{operationID})
 }
 
-func (l *linkEvents) WriteStalled() { l.sys.root().Send(l.pid, &stalled{}) }
+func (l *linkEvents) WriteStalled() { l.send(&stalled{}) }
+
+func (l *linkEvents) send(m any) { l.sys.root().Send(l.pid, m) }

@@ -3,6 +3,7 @@ package actors
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -51,11 +52,11 @@ func (l *fakeLink) Abort() {
 
 // connectLink makes a connection without a socket: a real actor, granted its id by the real registry. Whoever reads for
 // it is the test.
-func connectLink(t *testing.T, s *System, id string, link *fakeLink) (*actor.PID, credit) {
+func connectLink(t *testing.T, s *System, id string, link *fakeLink) (*actor.PID, *credit) {
 	t.Helper()
-	ready := make(chan struct{})
-	e := &edge{sys: s, link: link, phase: claiming, id: id, pulse: &Pulse{}, credit: make(credit, creditFrames),
-		greeting: &greeting{arrived: true, ready: ready}}
+	ready := newPause()
+	e := &edge{sys: s, link: link, phase: claiming, id: id, pulse: &Pulse{}, credit: &credit{reader: newPause()},
+		greeting: &greeting{arrived: true, reader: ready, timer: time.NewTimer(time.Hour)}}
 	e.pending.limit = s.opts.MaxInFlight
 	e.pulse.lastSeen.Store(s.clock.mono())
 	pid := s.root().Spawn(shortProps(func() actor.Actor { return e }))

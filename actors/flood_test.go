@@ -131,10 +131,10 @@ func TestEveryFrameGivesItsCreditBack(t *testing.T) {
 					if status := m.GetEdgeStatusResponse(); status != nil {
 						message = &statusRead{m, newSnapshot(status.EdgeId, status, nil, time.Now())}
 					}
-					credit <- struct{}{}
+					credit.take()
 					s.root().Send(pid, message)
 					synctest.Wait()
-					wantEqual(t, "credit taken", len(credit), 0)
+					wantEqual(t, "credit taken", credit.taken.Load(), 0)
 					answer := make(chanSink, 1) // the actor still listens
 					s.root().Send(pid, &statusAsk{edgeID: "e1", deadline: s.clock.mono() + 1, to: answer})
 					time.Sleep(time.Second)

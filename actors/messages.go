@@ -92,7 +92,7 @@ type (
 	said struct {
 		edgeID string
 		token  Token
-		credit credit
+		credit *credit
 		event  *Event         // → events
 		answer *commandAnswer // → operations
 		notice *commandNotice // → operations
@@ -100,8 +100,13 @@ type (
 	}
 )
 
-// Edge → itself: whoever was waited for when the drain began has stopped waiting.
-type drainDue struct{}
+// Edge → itself.
+type (
+	// drainDue: whoever was waited for when the drain began has stopped waiting.
+	drainDue struct{}
+	// greetingDue: this phase of the greeting has taken its time.
+	greetingDue struct{ phase phase }
+)
 
 // Registry → itself.
 type (
@@ -206,18 +211,5 @@ type (
 // Registry → operations → events: one way for all, so that events are listed in the order in which they came about.
 type publish struct {
 	event  *Event
-	credit credit
-}
-
-// credit bounds what an Edge has under way inside the Control Plane: its reader takes one for each frame, and whoever is
-// the last to handle what came of it gives it back. When all are taken the reader waits, and so does the Edge.
-type credit chan struct{}
-
-// creditFrames is how many frames of one Edge are under way at most.
-const creditFrames = 32
-
-func (c credit) giveBack() {
-	if c != nil {
-		<-c
-	}
+	credit *credit
 }

@@ -5,130 +5,79 @@ import (
 	"net"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
 
-// reader is a connection's one permanent goroutine: it decodes frames and sends them to the actor, whose state it
-// never touches. A heartbeat ends here: it moves the pulse, is answered through the link, and wakes nobody.
-type reader struct {
-	sys    *System
-	conn   net.Conn
-	link   *wire.TCPLink
-	pid    *actor.PID
-	pulse  *Pulse
-	credit credit
-}
-
-// claimTime is how long a claim may take to be decided: more than the present owner's time to answer a Ping, and an end
-// for one that the registry lost.
-const claimTime = ownerProbeTime + answerTime
-
-// run reads until the connection ends. After the hello it goes on when ready is closed.
+// reader makes messages to the connection's actor of the frames that come, and never touches its state. A heartbeat ends
+// here: it moves the pulse, is answered through the link, and wakes nobody.
 //
-// What is on the stack while it waits for a frame decides whether Go shrinks the stack to 4 KiB or leaves it at 8, for each
-// idle Edge; so the loop is here, and all that a frame needs is in take.
-func (r *reader) run(ready <-chan struct{}) {
-	frames := wire.NewFrameReader(r.conn, wire.MaxHelloBytes)
-	if r.hello(frames) && r.admitted(frames, ready) {
-		for {
-			frame, err := frames.Next()
-			if !r.take(frame, err) {
-				break
-			}
-		}
-	}
-	r.link.Drain()
-	r.send(&linkEnded{})
+// Who brings the frames is one of two: wire's poller, which reads all plain TCP on Linux with one goroutine, or a goroutine of
+// the connection's own (run) for TLS, pipes and other systems. It stops after the hello, until the actor has it resumed.
+type reader struct {
+	*linkEvents
+	conn    net.Conn // nil where the poller reads
+	link    edgeLink
+	pulse   *Pulse
+	credit  *credit
+	greeted bool // the first frame was taken
 }
 
-// hello reads the first frame, under the deadline that also bounds a TLS handshake.
-func (r *reader) hello(frames *wire.FrameReader) bool {
-	r.link.ReadBy(time.Now().Add(r.sys.opts.HelloTimeout))
-	frame, err := frames.Next()
-	m, ok := r.decode(frame, err)
-	if ok {
+// edgeLink is what both ways to read have to write to.
+type edgeLink interface {
+	wire.Link
+	Ended() bool
+	SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now time.Time, interval time.Duration) wire.SendResult
+}
+
+// MaxFrame is smaller for a hello.
+func (r *reader) MaxFrame() int {
+	if r.greeted {
+		return r.sys.opts.MaxFrameBytes
+	}
+	return wire.MaxHelloBytes
+}
+
+// TakeFrame takes one frame, or why there is none.
+func (r *reader) TakeFrame(frame []byte, err error) wire.Next {
+	var m *iopv1.Envelope
+	if err == nil {
+		r.pulse.lastSeen.Store(r.sys.clock.mono())
+		r.sys.counters.edgeWire.Read(frame)
+		m, err = wire.Decode(frame)
+	}
+	switch {
+	case errors.Is(err, wire.ErrFrameLength):
+		return r.fault("a frame's length must be from 1 byte to the limit in force")
+	case err != nil:
+		return r.fault("a frame that is not a decodable Envelope")
+	case !r.greeted:
+		r.greeted = true
 		r.send(&helloRead{envelope: m, certNames: wire.PeerDNSNames(r.conn)})
-	}
-	return ok
-}
-
-// admitted waits until the hello was accepted; false when it wasn't.
-func (r *reader) admitted(frames *wire.FrameReader, ready <-chan struct{}) bool {
-	timer := time.NewTimer(claimTime)
-	defer timer.Stop()
-	select {
-	case <-ready:
-		r.link.ReadBy(time.Time{})
-		frames.SetMax(r.sys.opts.MaxFrameBytes)
-		return true
-	case <-r.link.Done():
-	case <-timer.C:
-	}
-	return false
-}
-
-// take handles what came of one read; false when it was the last.
-func (r *reader) take(frame []byte, err error) bool {
-	m, ok := r.decode(frame, err)
-	if !ok {
-		return false
+		return wire.Hold // whether there is anything to be read is decided now
 	}
 	if ping := m.GetPing(); ping != nil && m.ReplyTo == 0 {
 		r.pong(m.Id, ping)
-		return true
+		return wire.ReadOn
 	}
 	var message any = m
 	if status := m.GetEdgeStatusResponse(); status != nil {
 		message = &statusRead{m, newSnapshot(status.EdgeId, status, encodingOf(frame, status), time.Now())}
 	}
-	if !r.takeCredit() {
-		return false
-	}
+	stop := r.credit.take() // before it can be given back
 	r.send(message)
-	return true
+	if stop {
+		return wire.Hold
+	}
+	return wire.ReadOn
 }
 
-// takeCredit waits while too much of this Edge is under way; false when the link ended first.
-func (r *reader) takeCredit() bool {
-	select {
-	case r.credit <- struct{}{}:
-		return true
-	default:
-	}
-	select {
-	case r.credit <- struct{}{}:
-		return true
-	case <-r.link.Done():
-		return false
-	}
-}
-
-// decode gives the envelope of a frame; false when there is none, and then the actor knows why if it was the peer's fault.
-func (r *reader) decode(frame []byte, err error) (*iopv1.Envelope, bool) {
-	if r.link.Ended() { // nothing that comes after a last word is acted on
-		return nil, false
-	}
-	if err == nil {
-		r.pulse.lastSeen.Store(r.sys.clock.mono())
-		r.sys.counters.edgeWire.Read(frame)
-		var m *iopv1.Envelope
-		if m, err = wire.Decode(frame); err == nil {
-			return m, true
-		}
-	}
-	switch {
-	case errors.Is(err, wire.ErrFrameLength):
-		r.send(&linkFault{invalid("a frame's length must be from 1 byte to the limit in force")})
-		<-r.link.Done()
-	case errors.Is(err, wire.ErrUndecodable):
-		r.send(&linkFault{invalid("a frame that is not a decodable Envelope")})
-		<-r.link.Done()
-	}
-	return nil, false
+// fault tells the actor what the peer did; its last word ends the link.
+func (r *reader) fault(sentence string) wire.Next {
+	r.send(&linkFault{invalid(sentence)})
+	return wire.Halt
 }
 
 // pong answers a heartbeat, with a new interval when the fleet's has changed.
@@ -152,4 +101,38 @@ func (r *reader) sendPong(id uint64, sentAt *timestamppb.Timestamp, now time.Tim
 	return result == wire.Sent || result == wire.Queued
 }
 
-func (r *reader) send(m any) { r.sys.root().Send(r.pid, m) }
+// LinkClosed tells the actor that no more comes.
+func (r *reader) LinkClosed() { r.send(&linkEnded{}) }
+
+// run reads in a goroutine of its own, until the connection ends.
+//
+// What is on the stack while it waits for a frame decides whether Go shrinks the stack to 4 KiB or leaves it at 8, for each
+// idle Edge; so the loop is here, and all that a frame needs is in takeNext.
+func (r *reader) run(link *wire.TCPLink, p pause) {
+	frames := wire.NewFrameReader(r.conn, r.MaxFrame())
+	for {
+		frame, err := frames.Next()
+		if !r.takeNext(frame, err, p) {
+			break
+		}
+		frames.SetMax(r.MaxFrame())
+	}
+	link.Drain()
+	r.LinkClosed()
+}
+
+// takeNext handles what came of one read; false when it was the last.
+func (r *reader) takeNext(frame []byte, err error, p pause) bool {
+	if err != nil && !errors.Is(err, wire.ErrFrameLength) || r.link.Ended() { // nothing that comes after a last word is acted on
+		return false
+	}
+	switch r.TakeFrame(frame, err) {
+	case wire.Hold:
+		return p.wait(r.link.Done())
+	case wire.Halt:
+		<-r.link.Done()
+		return false
+	default:
+		return true
+	}
+}

@@ -34,6 +34,8 @@ type System struct {
 
 	statusCells sync.Pool // of *statusCell
 
+	polling polling
+
 	givenUp chan struct{} // closed when a drain's time is up: whoever still waits for an Edge is told so
 	giveUp  func()
 
@@ -136,6 +138,7 @@ func (s *System) Stop() {
 	for _, pid := range []*actor.PID{s.clients, s.registry, s.operations, s.events} {
 		_ = s.root().PoisonFuture(pid).Wait() // its own timeout bounds it
 	}
+	s.stopPolling()
 	s.actors.Shutdown()
 }
 

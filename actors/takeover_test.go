@@ -57,15 +57,15 @@ func TestRegistryDropsWhatOlderConnectionsSay(t *testing.T) {
 		connect(t, s, "e1")
 		_, old := view(t, s, "e1")
 		connect(t, s, "e1")
-		c := make(credit, 4)
+		c := &credit{}
 		tell := func(m any) { s.root().Send(s.registry, m); synctest.Wait() }
-		c <- struct{}{}
+		c.take()
 		tell(&said{edgeID: "e1", token: old.token, credit: c, event: &Event{EdgeID: "e1", Kind: NodeReady}})
-		c <- struct{}{}
+		c.take()
 		tell(&said{edgeID: "e1", token: old.token, credit: c, answer: &commandAnswer{operationID: "x", late: true}})
-		c <- struct{}{}
+		c.take()
 		tell(&said{edgeID: "unknown", token: 1, credit: c, query: &queryAnswered{}})
-		wantEqual(t, "credit taken", len(c), 0)
+		wantEqual(t, "credit taken", c.taken.Load(), 0)
 		tell(&ended{pid: old.pid, edgeID: "e1", token: old.token, reason: ConnectionClosed})
 		_, v := view(t, s, "e1")
 		wantEqual(t, "connected", v.Connected, true)

@@ -44,6 +44,22 @@ func (o *outbox) take(atLeast int) []outFrame {
 	return batch
 }
 
+// advance tells that this many bytes of the first frame were written.
+func (o *outbox) advance(bytes int) {
+	first := &o.waiting[0]
+	first.payload = first.payload[bytes:]
+	if len(first.payload) > 0 {
+		o.count(0, -bytes)
+		return
+	}
+	o.count(-1, -bytes)
+	*first = outFrame{} // the array lives on
+	o.waiting = o.waiting[1:]
+	if len(o.waiting) == 0 {
+		o.waiting = nil
+	}
+}
+
 // withdraw removes the frame with this tag; false when it isn't waiting. Untagged frames can't be named.
 func (o *outbox) withdraw(tag string) bool {
 	if tag == "" {

@@ -1,0 +1,56 @@
+package actors
+
+import (
+	"errors"
+	"net"
+	"sync"
+
+	"iop/wire"
+)
+
+// polling is the one poller of all plain TCP connections. It is made for the first of them, so that a System without
+// one, of tests over pipes, has none of its goroutines.
+type polling struct {
+	mu      sync.Mutex
+	poller  *wire.Poller
+	refused bool // there is none to be had, or the System has stopped
+}
+
+// adopt gives a connection to the poller; nil: it needs a goroutine of its own.
+func (s *System) adopt(conn net.Conn) *wire.PolledLink {
+	if _, ok := conn.(*net.TCPConn); !ok {
+		return nil
+	}
+	if p := s.poller(); p != nil {
+		return p.Adopt(conn)
+	}
+	return nil
+}
+
+func (s *System) poller() *wire.Poller {
+	s.polling.mu.Lock()
+	defer s.polling.mu.Unlock()
+	if s.polling.poller == nil && !s.polling.refused {
+		p, err := wire.NewPoller(&s.opts.Link)
+		if err != nil {
+			s.polling.refused = true
+			if !errors.Is(err, errors.ErrUnsupported) {
+				s.log.Warn().Err(err).Msg("no poller: each Edge has a goroutine of its own")
+			}
+			return nil
+		}
+		s.polling.poller = p
+	}
+	return s.polling.poller
+}
+
+// stopPolling cuts what the poller still reads.
+func (s *System) stopPolling() {
+	s.polling.mu.Lock()
+	p := s.polling.poller
+	s.polling.poller, s.polling.refused = nil, true
+	s.polling.mu.Unlock()
+	if p != nil {
+		p.Close()
+	}
+}

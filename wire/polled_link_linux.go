@@ -1,0 +1,402 @@
+package wire
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	iopv1 "iop/proto/iop/v1"
+)
+
+// PolledLink is a Link over plain TCP that a Poller reads. A frame is written by whoever sends it, in one system call that
+// doesn't block; what the kernel has no room for waits, and the poller writes it when there is room.
+type PolledLink struct {
+	poller     *Poller
+	taker      FrameTaker
+	generation int32 // the poller's
+
+	// The poller goroutine's alone.
+	leftover leftover
+	happened uint32 // of events: to be flushed, and whether the peer has ended
+	halted   bool
+
+	holds atomic.Int32 // Holds that were not resumed; above 0 nothing is read
+
+	mu      sync.Mutex
+	fd      int           // -1 once it is closed
+	ended   bool          // takes nothing more
+	aborted bool          // writes nothing more, and is to be closed
+	shut    bool          // the write half: everything was written
+	eof     bool          // the peer's write half is shut, after ended
+	done    chan struct{} // made when somebody waits for the end: an idle link has none
+	out     *outgoing     // nil while nothing waits and the link isn't finished
+}
+
+// outgoing is what a link has only while frames wait, or while it is being finished.
+type outgoing struct {
+	outbox   outbox
+	moved    time.Time // when the kernel took something, or the first frame came to wait
+	finishBy time.Time // zero: not finished
+	timer    *time.Timer
+}
+
+type linkState int
+
+const (
+	linkOpen      linkState = iota
+	linkFinishing           // what the peer says is discarded
+	linkOver                // to be closed
+	linkClosed
+)
+
+// Start has the link read: its frames go to taker from now on.
+func (l *PolledLink) Start(taker FrameTaker) {
+	l.taker = taker
+	if l.poller.add(l) != nil {
+		l.close()
+		taker.LinkClosed()
+	}
+}
+
+// Resume takes one Hold back.
+func (l *PolledLink) Resume() {
+	if l.holds.Add(-1) == 0 { // below 0 it comes before its Hold, and nothing was stopped
+		l.poller.ring(l)
+	}
+}
+
+// Done implements Link.
+func (l *PolledLink) Done() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.done == nil {
+		l.done = make(chan struct{})
+		if l.ended {
+			close(l.done)
+		}
+	}
+	return l.done
+}
+
+// Ended tells whether the link takes nothing more. It is Done for those who only look.
+func (l *PolledLink) Ended() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended
+}
+
+// SendPong answers a Ping with what AppendPong makes of it, and allocates nothing.
+func (l *PolledLink) SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now time.Time, interval time.Duration) SendResult {
+	b := buffers.Get().(*[]byte)
+	defer putBuffer(b)
+	*b = AppendPong((*b)[:0], replyTo, sentAt, now, interval)
+	return l.hand(*b, "")
+}
+
+// Send implements Link. An envelope that can't be encoded (text that isn't UTF-8) is refused as Full.
+func (l *PolledLink) Send(e *iopv1.Envelope, tag string) SendResult {
+	b := buffers.Get().(*[]byte)
+	defer putBuffer(b)
+	frame, err := AppendFrame((*b)[:0], e)
+	*b = frame
+	if err != nil {
+		return Full
+	}
+	return l.hand(frame, tag)
+}
+
+// SendFrame implements Link.
+func (l *PolledLink) SendFrame(frame []byte) SendResult { return l.hand(frame, "") }
+
+func (l *PolledLink) hand(frame []byte, tag string) SendResult {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.ended:
+		return Closed
+	case l.out != nil && !l.out.outbox.fits(len(frame)):
+		return Full
+	case l.out != nil || tag != "" && !l.hasRoom():
+		l.queueLocked(frame, tag)
+		return Queued
+	}
+	if tag != "" {
+		l.taker.FrameBegun(tag)
+	}
+	written, err := l.writeLocked(frame)
+	switch {
+	case err != nil:
+		l.abortLocked()
+		if tag == "" {
+			return Closed
+		}
+	case written == len(frame):
+	case written > 0 || tag != "": // it can't be withdrawn
+		l.queueLocked(frame[written:], "")
+	default:
+		l.queueLocked(frame, "")
+		return Queued
+	}
+	return Sent
+}
+
+// queueLocked copies a frame into the queue. What is the first to wait begins the time in which it has to move.
+func (l *PolledLink) queueLocked(frame []byte, tag string) {
+	if l.out == nil {
+		l.waitLocked()
+	}
+	l.out.outbox.push(outFrame{payload: append([]byte(nil), frame...), tag: tag})
+}
+
+// hasRoom tells whether the kernel would take at least a byte now. When it wouldn't, there will be an event when it would.
+func (l *PolledLink) hasRoom() bool {
+	ask := [1]unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLOUT}}
+	n, err := unix.Poll(ask[:], 0)
+	return err == nil && n == 1 && ask[0].Revents == unix.POLLOUT
+}
+
+// writeLocked writes until the kernel has no room: only then will there be an event when it has.
+func (l *PolledLink) writeLocked(b []byte) (written int, err error) {
+	for written < len(b) {
+		n, err := unix.Write(l.fd, b[written:])
+		switch err {
+		case nil:
+			written += n
+		case unix.EINTR:
+		case unix.EAGAIN:
+			return written, nil
+		default:
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+func (l *PolledLink) waitLocked() {
+	o := &outgoing{moved: time.Now()}
+	o.outbox.maxFrames, o.outbox.maxBytes = l.poller.opts.MaxQueueFrames, l.poller.opts.MaxQueueBytes
+	o.timer = time.AfterFunc(l.poller.opts.WriteTimeout, l.timeUp)
+	l.out = o
+}
+
+// flush writes what waits, as far as the kernel has room.
+func (l *PolledLink) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.out == nil || l.aborted || l.shut {
+		return
+	}
+	box := &l.out.outbox
+	for len(box.waiting) > 0 {
+		first := &box.waiting[0]
+		if first.tag != "" {
+			if !l.hasRoom() {
+				return
+			}
+			l.taker.FrameBegun(first.tag)
+			first.tag = ""
+		}
+		all := len(first.payload)
+		n, err := l.writeLocked(first.payload)
+		if n > 0 {
+			l.out.moved = time.Now()
+			box.advance(n)
+		}
+		if err != nil {
+			l.abortLocked()
+		}
+		if n < all {
+			return
+		}
+	}
+	l.flushedLocked()
+}
+
+// flushedLocked: nothing waits any more.
+func (l *PolledLink) flushedLocked() {
+	if !l.out.finishBy.IsZero() {
+		l.shutLocked()
+		return
+	}
+	l.out.timer.Stop()
+	l.out = nil
+}
+
+// Withdraw implements Link.
+func (l *PolledLink) Withdraw(tag string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.out == nil || !l.out.outbox.withdraw(tag) {
+		return false
+	}
+	if len(l.out.outbox.waiting) == 0 && !l.ended {
+		l.flushedLocked()
+	}
+	return true
+}
+
+// Finish implements Link. What waits has WriteTimeout to leave, all of it together.
+func (l *PolledLink) Finish() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return
+	}
+	l.endLocked()
+	if l.out == nil {
+		l.waitLocked()
+	}
+	l.out.finishBy = time.Now().Add(l.poller.opts.WriteTimeout)
+	if len(l.out.outbox.waiting) == 0 {
+		l.shutLocked()
+	}
+	l.poller.ring(l) // what it holds unread is to be discarded
+}
+
+// shutLocked ends the write half and gives the peer LingerTime to end its own.
+func (l *PolledLink) shutLocked() {
+	l.shut = true
+	if unix.Shutdown(l.fd, unix.SHUT_WR) != nil {
+		l.abortLocked()
+		return
+	}
+	l.out.timer.Reset(LingerTime)
+	if l.eof {
+		l.poller.ring(l)
+	}
+}
+
+// Abort implements Link.
+func (l *PolledLink) Abort() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.abortLocked()
+}
+
+// abortLocked leaves what waits, so that Withdraw can still tell what was never begun. The poller closes.
+func (l *PolledLink) abortLocked() {
+	l.endLocked()
+	if !l.aborted {
+		l.aborted = true
+		l.poller.ring(l)
+	}
+}
+
+func (l *PolledLink) endLocked() {
+	if l.ended {
+		return
+	}
+	l.ended = true
+	if l.done != nil {
+		close(l.done)
+	}
+}
+
+// timeUp looks whether something that has a time has overrun it: a write that stands still, a finish, a linger.
+func (l *PolledLink) timeUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.out == nil || l.aborted {
+		return
+	}
+	if l.shut {
+		l.abortLocked()
+		return
+	}
+	by := l.out.moved.Add(l.poller.opts.WriteTimeout)
+	if l.ended && l.out.finishBy.Before(by) {
+		by = l.out.finishBy
+	}
+	if left := time.Until(by); left > 0 {
+		l.out.timer.Reset(left)
+		return
+	}
+	if !l.ended { // else its owner has ended it already
+		l.taker.WriteStalled()
+	}
+	// The kernel would keep what the peer doesn't take, for minutes.
+	_ = unix.SetsockoptLinger(l.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	l.abortLocked()
+}
+
+func (l *PolledLink) state() linkState {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.fd < 0:
+		return linkClosed
+	case l.aborted || l.shut && l.eof:
+		return linkOver
+	case l.ended:
+		return linkFinishing
+	default:
+		return linkOpen
+	}
+}
+
+// readSome is for the poller's goroutine, which alone closes the descriptor.
+func (l *PolledLink) readSome(b []byte) (int, error) {
+	for {
+		n, err := unix.Read(l.fd, b)
+		if err != unix.EINTR {
+			return n, err
+		}
+	}
+}
+
+// take gives the taker the frames in what is kept and in chunk, which is empty when the link is held; false when no
+// more is to be read.
+func (l *PolledLink) take(chunk []byte) bool {
+	if l.halted || l.holds.Load() > 0 {
+		return false
+	}
+	data := l.leftover.with(chunk)
+	for l.state() == linkOpen {
+		frame, rest, err := cutFrame(data, l.taker.MaxFrame())
+		if frame == nil && err == nil {
+			l.leftover.keep(data)
+			return true
+		}
+		data = rest
+		switch l.taker.TakeFrame(frame, err) {
+		case ReadOn:
+		case Hold:
+			if l.holds.Add(1) > 0 {
+				l.leftover.keep(data)
+				return false
+			}
+		case Halt:
+			l.halted = true
+			l.leftover.kept = nil
+			return false
+		}
+	}
+	return false
+}
+
+// peerEnded: the peer says no more. A link that wasn't finished has nobody to go on for.
+func (l *PolledLink) peerEnded() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		l.eof = true
+	} else {
+		l.abortLocked()
+	}
+}
+
+// close is the poller's, or Start's when there is no poller for it.
+func (l *PolledLink) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.endLocked()
+	l.aborted = true
+	if l.out != nil {
+		l.out.timer.Stop()
+	}
+	_ = unix.Close(l.fd)
+	l.fd = -1
+}

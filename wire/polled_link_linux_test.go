@@ -1,0 +1,149 @@
+package wire
+
+import (
+	"bytes"
+	"io"
+	"sync"
+	"testing"
+	"time"
+)
+
+func init() { rigs["polled"] = polledRig }
+
+// stepTaker takes one frame at a time: the next one when it is asked for.
+type stepTaker struct {
+	*linkLog
+	frames chan stepped // 1
+	closed chan struct{}
+}
+
+type stepped struct {
+	frame []byte
+	err   error
+}
+
+func newStepTaker() *stepTaker {
+	return &stepTaker{linkLog: newLinkLog(), frames: make(chan stepped, 1), closed: make(chan struct{})}
+}
+
+func (s *stepTaker) MaxFrame() int { return 4 << 20 }
+
+func (s *stepTaker) TakeFrame(frame []byte, err error) Next {
+	s.frames <- stepped{bytes.Clone(frame), err}
+	if err != nil {
+		return Halt
+	}
+	return Hold
+}
+
+func (s *stepTaker) LinkClosed() { close(s.closed) }
+
+// polledReader makes of a polled link and its taker what other links are to their readers.
+type polledReader struct {
+	*PolledLink
+	taker *stepTaker
+	begun bool
+}
+
+func (r *polledReader) ReadBy(time.Time) {}
+
+func (r *polledReader) next() ([]byte, error) {
+	if r.begun {
+		r.Resume()
+	}
+	r.begun = true
+	select {
+	case s := <-r.taker.frames:
+		return s.frame, s.err
+	case <-r.taker.closed:
+		return nil, io.EOF
+	case <-r.Done():
+		return nil, io.EOF
+	}
+}
+
+func (r *polledReader) Drain() {
+	if !r.Ended() {
+		r.Abort()
+	}
+	<-r.taker.closed
+}
+
+func polledRig(t testing.TB, o *LinkOptions) *rig {
+	near, far := loopback(t)
+	p, err := NewPoller(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	taker := newStepTaker()
+	link := p.Adopt(near)
+	if link == nil {
+		t.Fatal("it wasn't adopted")
+	}
+	link.Start(taker)
+	reader := &polledReader{PolledLink: link, taker: taker}
+	frames := NewFrameReader(far, 4<<20)
+	read := func() error { _, err := reader.next(); return err }
+	return &rig{link: reader, read: read, next: frames.Next, peer: far, log: taker.linkLog}
+}
+
+// gatherTaker keeps all frames.
+type gatherTaker struct {
+	linkLog
+	mu     sync.Mutex
+	frames [][]byte
+	err    error
+	closed chan struct{}
+}
+
+func (g *gatherTaker) MaxFrame() int { return 1 << 20 }
+
+func (g *gatherTaker) TakeFrame(frame []byte, err error) Next {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err != nil {
+		g.err = err
+		return Halt
+	}
+	g.frames = append(g.frames, bytes.Clone(frame))
+	return ReadOn
+}
+
+func (g *gatherTaker) LinkClosed() { close(g.closed) }
+
+// TestPolledFramesBeforeTheEnd: what a peer said before it ended counts, whatever came in one read with the end.
+func TestPolledFramesBeforeTheEnd(t *testing.T) {
+	p, err := NewPoller(&roomy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for _, sizes := range [][]int{{1}, {10, 20, 30}, {70_000}, {500_000, 1, 200_000}, {65_532}, {65_531, 3}} {
+		near, far := loopback(t)
+		g := &gatherTaker{closed: make(chan struct{})}
+		p.Adopt(near).Start(g)
+		var all []byte
+		for i, n := range sizes {
+			all = append(all, frameOf(string(bytes.Repeat([]byte{byte('a' + i)}, n)))...)
+		}
+		if _, err := far.Write(all); err != nil {
+			t.Fatal(err)
+		}
+		_ = far.CloseWrite()
+		select {
+		case <-g.closed:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%v: its end wasn't seen", sizes)
+		}
+		if len(g.frames) != len(sizes) {
+			t.Fatalf("%v: %d frames came", sizes, len(g.frames))
+		}
+		for i, n := range sizes {
+			if len(g.frames[i]) != n || g.frames[i][0] != byte('a'+i) {
+				t.Errorf("%v: frame %d is of %d bytes", sizes, i, len(g.frames[i]))
+			}
+		}
+		far.Close()
+	}
+}
