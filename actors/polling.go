@@ -18,7 +18,7 @@ type polling struct {
 
 // adopt gives a connection to the poller; nil: it needs a goroutine of its own.
 func (s *System) adopt(conn net.Conn) *wire.PolledLink {
-	if _, ok := conn.(*net.TCPConn); !ok {
+	if _, ok := conn.(*net.TCPConn); !ok || s.opts.unpolled {
 		return nil
 	}
 	if p := s.poller(); p != nil {

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,28 +13,66 @@ import (
 	"iop/wire"
 )
 
-// TestOverTCP goes once through a whole life over real sockets, and leaves no goroutine behind.
-func TestOverTCP(t *testing.T) {
-	before := goleak.IgnoreCurrent()
-	s := NewSystem(testOptions())
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// overTCP is a System that serves a real listener, with either way to read it. The test fails when a goroutine of it is left.
+type overTCP struct {
+	*System
+	stopFront func() // may be called again
+	address   string
+}
+
+func eachReader(t *testing.T, test func(*testing.T, *overTCP)) {
+	for name, unpolled := range map[string]bool{"polled": false, "goroutines": true} {
+		t.Run(name, func(t *testing.T) {
+			before := goleak.IgnoreCurrent()
+			opts := testOptions()
+			opts.unpolled = unpolled
+			s := NewSystem(opts)
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			front := s.StartFront(NewEdgeFront(s), l, func(err error) { t.Error(err) })
+			stopFront := sync.OnceFunc(func() { front.Stop(context.Background()) })
+			test(t, &overTCP{s, stopFront, l.Addr().String()})
+			stopFront()
+			s.Stop()
+			for range 50 { // protoactor's throttle of dead letters ends after a second
+				if err = goleak.Find(before); err == nil {
+					return
+				}
+			}
+			t.Error(err)
+		})
+	}
+}
+
+// open connects without a word. The fake reads whatever comes.
+func (s *overTCP) open(t *testing.T) *fakeEdge {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	front := s.StartFront(NewEdgeFront(s), l, func(err error) { t.Error(err) })
-	dialTCP := func(id string) *fakeEdge {
-		conn, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		f := newFakeEdge(t, conn)
-		go f.pump()
-		f.send(helloEnvelope(hello(id)))
-		if m := soon(t, f.in); m.GetEdgeHelloResponse() == nil {
-			t.Fatalf("got %v", m)
-		}
-		return f
+	f := newFakeEdge(t, conn)
+	go f.pump()
+	return f
+}
+
+func (s *overTCP) dial(t *testing.T, id string) *fakeEdge {
+	t.Helper()
+	f := s.open(t)
+	f.send(helloEnvelope(hello(id)))
+	if m := soon(t, f.in); m.GetEdgeHelloResponse() == nil {
+		t.Fatalf("got %v", m)
 	}
+	return f
+}
+
+// TestOverTCP goes once through a whole life over real sockets.
+func TestOverTCP(t *testing.T) { eachReader(t, lifeOverTCP) }
+
+func lifeOverTCP(t *testing.T, s *overTCP) {
+	dialTCP := func(id string) *fakeEdge { return s.dial(t, id) }
 	old := dialTCP("e1")
 	status := make(chan StatusReply, 1)
 	go func() { status <- s.Status(context.Background(), "e1", 10*time.Second) }()
@@ -60,7 +99,7 @@ func TestOverTCP(t *testing.T) {
 		t.Fatalf("got %v", m)
 	}
 
-	front.Stop(context.Background())
+	s.stopFront()
 	drained := make(chan struct{})
 	go func() { defer close(drained); s.Drain(context.Background()) }()
 	if m := soon(t, young.in); m.GetGoAway().GetReason() != iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN {
@@ -74,11 +113,4 @@ func TestOverTCP(t *testing.T) {
 		f.conn.Close()
 	}
 	soon(t, drained)
-	s.Stop()
-	for range 50 { // protoactor's throttle of dead letters ends after a second
-		if err = goleak.Find(before); err == nil {
-			return
-		}
-	}
-	t.Error(err)
 }
