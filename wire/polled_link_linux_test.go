@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"io"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -145,5 +146,75 @@ func TestPolledFramesBeforeTheEnd(t *testing.T) {
 			}
 		}
 		far.Close()
+	}
+}
+
+// TestPolledHold: what came behind a Hold is taken when it is resumed, though nothing further comes and the peer, who
+// doesn't read, leaves no room to write.
+func TestPolledHold(t *testing.T) {
+	o := LinkOptions{MaxQueueFrames: 3, MaxQueueBytes: 1 << 20, WriteTimeout: time.Minute}
+	r := polledRig(t, &o)
+	const frames = 500
+	var all []byte
+	for i := range frames {
+		all = append(all, frameOf(string(rune('a'+i%26)))...)
+	}
+	if _, err := r.peer.Write(all); err != nil {
+		t.Fatal(err)
+	}
+	r.fill(t, 40_000)
+	reader := r.link.(*polledReader)
+	for i := range frames {
+		frame, err := reader.next()
+		if err != nil || string(frame) != string(rune('a'+i%26)) {
+			t.Fatalf("frame %d: %q, %v", i, frame, err)
+		}
+	}
+	r.link.Abort()
+	r.link.Drain()
+}
+
+// TestPollerClose ends every connection, also one that is held, and one that comes too late.
+func TestPollerClose(t *testing.T) {
+	p, err := NewPoller(&roomy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var takers []*stepTaker
+	start := func() {
+		near, _ := loopback(t)
+		takers = append(takers, newStepTaker())
+		p.Adopt(near).Start(takers[len(takers)-1])
+	}
+	for range 5 {
+		start()
+	}
+	p.Close()
+	start()
+	p.Close()
+	for _, taker := range takers {
+		<-taker.closed
+	}
+}
+
+// TestAdoptOnlyTCP: what it doesn't take is left as it was.
+func TestAdoptOnlyTCP(t *testing.T) {
+	p, err := NewPoller(&roomy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	near, far := net.Pipe()
+	if p.Adopt(near) != nil {
+		t.Fatal("it took a pipe")
+	}
+	go far.Close()
+	if _, err := near.Read(make([]byte, 1)); err != io.EOF {
+		t.Error(err)
+	}
+	closed, _ := loopback(t)
+	closed.Close()
+	if p.Adopt(closed) != nil {
+		t.Error("it took what is closed")
 	}
 }
