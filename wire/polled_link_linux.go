@@ -93,7 +93,7 @@ func (l *PolledLink) SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now
 	b := buffers.Get().(*[]byte)
 	defer putBuffer(b)
 	*b = AppendPong((*b)[:0], replyTo, sentAt, now, interval)
-	return l.hand(*b, "")
+	return l.poller.opts.Traffic.sent(*b, l.hand(*b, ""))
 }
 
 // Send implements Link. An envelope that can't be encoded (text that isn't UTF-8) is refused as Full.
@@ -105,11 +105,13 @@ func (l *PolledLink) Send(e *iopv1.Envelope, tag string) SendResult {
 	if err != nil {
 		return Full
 	}
-	return l.hand(frame, tag)
+	return l.poller.opts.Traffic.sent(frame, l.hand(frame, tag))
 }
 
 // SendFrame implements Link.
-func (l *PolledLink) SendFrame(frame []byte) SendResult { return l.hand(frame, "") }
+func (l *PolledLink) SendFrame(frame []byte) SendResult {
+	return l.poller.opts.Traffic.sent(frame, l.hand(frame, ""))
+}
 
 func (l *PolledLink) hand(frame []byte, tag string) SendResult {
 	l.mu.Lock()
@@ -176,8 +178,7 @@ func (l *PolledLink) writeLocked(b []byte) (written int, err error) {
 }
 
 func (l *PolledLink) waitLocked() {
-	o := &outgoing{moved: time.Now()}
-	o.outbox.maxFrames, o.outbox.maxBytes = l.poller.opts.MaxQueueFrames, l.poller.opts.MaxQueueBytes
+	o := &outgoing{moved: time.Now(), outbox: outbox{opts: l.poller.opts}}
 	o.timer = time.AfterFunc(l.poller.opts.WriteTimeout, l.timeUp)
 	l.out = o
 }
@@ -281,6 +282,9 @@ func (l *PolledLink) abortLocked() {
 	l.endLocked()
 	if !l.aborted {
 		l.aborted = true
+		if l.out != nil {
+			l.out.outbox.abandon()
+		}
 		l.poller.ring(l)
 	}
 }
@@ -395,6 +399,7 @@ func (l *PolledLink) close() {
 	l.endLocked()
 	l.aborted = true
 	if l.out != nil {
+		l.out.outbox.abandon()
 		l.out.timer.Stop()
 	}
 	_ = unix.Close(l.fd)
