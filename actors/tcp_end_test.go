@@ -39,7 +39,7 @@ func (s *overTCP) reason(id string) Reason {
 
 // TestChurn opens and closes connections with asks under way, so that descriptors are used again while something of their
 // former life is still on its way: no ask hangs, and none is answered by another Edge.
-func TestChurn(t *testing.T) { eachReader(t, churn) }
+func TestChurn(t *testing.T) { eachReader(t, testOptions(), churn) }
 
 func churn(t *testing.T, s *overTCP) {
 	const workers, each = 20, 100
@@ -97,7 +97,7 @@ func (s *overTCP) dialServing(t *testing.T, id string) *fakeEdge {
 
 // What an Edge said before it ended its half counts.
 func TestHalfClose(t *testing.T) {
-	eachReader(t, func(t *testing.T, s *overTCP) {
+	eachReader(t, testOptions(), func(t *testing.T, s *overTCP) {
 		f := s.open(t)
 		var all []byte
 		for _, m := range []*iopv1.Envelope{helloEnvelope(hello("e1")), statusOf("e1", "last"), goodbyeEnvelope()} {
@@ -118,7 +118,7 @@ func TestHalfClose(t *testing.T) {
 
 // An Edge that floods and doesn't read is held up, and goes on when what it said was handled. Nothing is lost.
 func TestFloodOverTCP(t *testing.T) {
-	eachReader(t, func(t *testing.T, s *overTCP) {
+	eachReader(t, testOptions(), func(t *testing.T, s *overTCP) {
 		const frames = 2000
 		flood, other := s.dial(t, "flood"), s.dial(t, "other")
 		to := make(chan EventPage)
@@ -146,7 +146,7 @@ func TestFloodOverTCP(t *testing.T) {
 
 // A peer that says nothing, or breaks the framing, is told so where there is something to say, and cut.
 func TestRefusedOverTCP(t *testing.T) {
-	eachReader(t, func(t *testing.T, s *overTCP) {
+	eachReader(t, testOptions(), func(t *testing.T, s *overTCP) {
 		for name, c := range map[string]struct {
 			greet bool
 			write []byte
@@ -179,8 +179,9 @@ func TestRefusedOverTCP(t *testing.T) {
 
 // Who says nothing is cut when its time is up, with its place among the hellos.
 func TestNoHelloOverTCP(t *testing.T) {
-	eachReader(t, func(t *testing.T, s *overTCP) {
-		s.opts.HelloTimeout = 50 * time.Millisecond
+	opts := testOptions()
+	opts.HelloTimeout = 50 * time.Millisecond
+	eachReader(t, opts, func(t *testing.T, s *overTCP) {
 		mute, slow := s.open(t), s.open(t)
 		slow.write([]byte{0, 0, 0, 9, 1})
 		for range mute.in {

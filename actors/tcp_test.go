@@ -20,11 +20,10 @@ type overTCP struct {
 	address   string
 }
 
-func eachReader(t *testing.T, test func(*testing.T, *overTCP)) {
+func eachReader(t *testing.T, opts Options, test func(*testing.T, *overTCP)) {
 	for name, unpolled := range map[string]bool{"polled": false, "goroutines": true} {
 		t.Run(name, func(t *testing.T) {
 			before := goleak.IgnoreCurrent()
-			opts := testOptions()
 			opts.unpolled = unpolled
 			s := NewSystem(opts)
 			l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -69,7 +68,7 @@ func (s *overTCP) dial(t *testing.T, id string) *fakeEdge {
 }
 
 // TestOverTCP goes once through a whole life over real sockets.
-func TestOverTCP(t *testing.T) { eachReader(t, lifeOverTCP) }
+func TestOverTCP(t *testing.T) { eachReader(t, testOptions(), lifeOverTCP) }
 
 func lifeOverTCP(t *testing.T, s *overTCP) {
 	dialTCP := func(id string) *fakeEdge { return s.dial(t, id) }
