@@ -1,4 +1,4 @@
-# What people do with this project. Everything needs Go and make alone, but for `make lint`, which fetches its tools.
+# What people do with this project. Everything needs Go and make alone, but for `make check` and `make lint`, which fetch tools.
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
@@ -19,8 +19,9 @@ run: ## the daemon in dev mode with a small made-up fleet beside it; Ctrl-C ends
 test: ## everything, with the race detector where there is a C compiler
 	@scripts/test.sh
 
-check: ## formatting, vet, and that generated code is what the .proto files say
+check: ## formatting, vet, generated code, and that no contract is broken against main; fetches tools (npm) for the last
 	@scripts/check.sh
+	@scripts/contract.sh
 
 proto: ## regenerate proto/**/*.pb.go
 	go run ./scripts/protogen
@@ -32,8 +33,9 @@ lint: ## buf and staticcheck; fetches them first (npm for buf)
 fuzz: ## each fuzz target for FUZZTIME (default 1000000x inputs)
 	@scripts/fuzz.sh
 
-bugs: ## plant bugs in who owns a node; the model test must catch them all
+bugs: ## plant bugs in who owns a node, and breaks of the contracts; the model test and make check must catch them all
 	@scripts/planted-bugs.sh
+	@scripts/planted-breaks.sh
 
 kill: ## 20 rounds of kill -9 of Control Plane, Edge and Node agent, each view right within 3 s
 	IOP_KILL_ROUNDS=20 go test -count=1 -v -run '^TestKilledAndRestarted$$' -timeout 20m ./cmd/iop-node
