@@ -102,6 +102,7 @@ func TestHelloPlaces(t *testing.T) {
 		case <-time.After(time.Second):
 			t.Error("a place that was given back wasn't given")
 		}
+		synctest.Wait() // the registry has it, and ends it when it stops
 		front.Stop(context.Background())
 	})
 }
