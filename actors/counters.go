@@ -92,7 +92,8 @@ func (c *counters) moved(from, to *Operation) {
 func (s *System) Metrics() Metrics {
 	c := s.counters
 	m := Metrics{
-		EdgesConnected: c.connected.Load(), ClientsConnected: c.clients.Load(), HellosWaiting: len(s.hellos),
+		EdgesConnected: c.connected.Load(), ClientsConnected: c.clients.Load(),
+		HellosWaiting:    max(0, len(s.hellos)-1), // one place is kept for the connection that is accepted next
 		UnmatchedAnswers: c.unmatched.Load(), ForeignSnapshots: c.foreign.Load(),
 		Takeovers: c.takeovers.Load(), EventsDropped: c.eventsDropped.Load(), DeadLetters: c.deadLetters.Load(),
 		HelloRefusals: c.refusals.read(), ClientHelloRefusals: c.clientRefusals.read(), CommandRefusals: c.commandRefusals.read(),
