@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	iopv1 "iop/proto/iop/v1"
+)
+
+const (
+	rulesFile     = "../../deploy/prometheus/iop.rules.yaml"
+	rulesTestFile = "../../deploy/prometheus/iop.rules.test.yaml"
+	dashboardFile = "../../deploy/grafana/iop-control-plane.json"
+)
+
+func needs(t *testing.T, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		t.Skipf("%s is not installed; scripts/deploy-tools.sh installs it on Debian", program)
+	}
+}
+
+// TestPrometheus: a real one scrapes a real daemon, with a viewer's token, and takes the rules and every query of the dashboard.
+func TestPrometheus(t *testing.T) {
+	t.Parallel()
+	needs(t, "prometheus")
+	d := startDaemon(t, fmt.Sprintf("auth:\n  operators: [{name: p, role: viewer, token_sha256: %s}]\n  edges: [{edge_id: \"*\", token_sha256: %s}]\n",
+		hashOf("viewer-token"), hashOf("edge-token")))
+	for _, id := range []string{"e1", "e2"} {
+		d.connect(&iopv1.EdgeHelloRequest{EdgeId: id, Token: "edge-token"})
+	}
+	if _, m := d.sayHello(&iopv1.EdgeHelloRequest{EdgeId: "e3", Token: "wrong"}); m.GetError() == nil {
+		t.Fatalf("a wrong token: %v", m)
+	}
+	prometheus := startPrometheus(t, d)
+	eventually(t, "the daemon is up", func() bool { return at(prometheus.get("/api/v1/targets").json, "data.activeTargets.0.health") == "up" })
+	for query, want := range map[string]string{
+		`up{job="iop-control-plane"}`: "1", "iop_edges_connected": "2", `iop_hello_refusals_total{code="unauthenticated"}`: "1",
+		`process_start_time_seconds > 1e9 and process_max_fds > 0`: "",
+	} {
+		eventually(t, query+" is "+want, func() bool {
+			got := fmt.Sprint(at(prometheus.query(query).json, "data.result.0.value.1"))
+			return got == want || want == "" && got != "<nil>"
+		})
+	}
+	eventually(t, "every rule was evaluated", func() bool {
+		rules := prometheus.get("/api/v1/rules").is(200).list("data.groups.0.rules")
+		return len(rules) == len(alertsIn(t, rulesFile)) && !slices.ContainsFunc(rules, func(r any) bool { return at(r, "health") != "ok" })
+	})
+	for _, query := range dashboardQueries(t) {
+		query = strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*").Replace(query)
+		prometheus.query(query).is(200, "status", "success")
+	}
+}
+
+// startPrometheus runs deploy/prometheus/prometheus.yaml, quicker, and with this daemon. What it gives asks Prometheus.
+func startPrometheus(t *testing.T, d *testDaemon) *testDaemon {
+	t.Helper()
+	dir, address := t.TempDir(), freeAddress(t)
+	writeFile(t, dir+"/iop.token", []byte("viewer-token\n"))
+	rules, err := filepath.Abs(rulesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := changed(t, "../../deploy/prometheus/prometheus.yaml", strings.NewReplacer("$DIR", dir, "$RULES", rules, "$DAEMON_HTTP", d.http), []string{
+		"interval: 15s", "interval: 1s", "/etc/prometheus/iop.rules.yaml", "$RULES", "/etc/prometheus/iop.token", "$DIR/iop.token", "127.0.0.1:18080", "$DAEMON_HTTP",
+	})
+	writeFile(t, dir+"/prometheus.yaml", []byte(config))
+	runBeside(t, exec.Command("prometheus", "--config.file="+dir+"/prometheus.yaml", "--storage.tsdb.path="+dir+"/data", "--web.listen-address="+address))
+	prometheus := &testDaemon{t: t, http: address, scheme: "http", client: httpClient}
+	eventually(t, "Prometheus is ready", func() bool {
+		a, err := prometheus.try("GET", "/-/ready", "")
+		return err == nil && a.status == 200
+	})
+	return prometheus
+}
+
+func (d *testDaemon) query(promQL string) answer {
+	d.t.Helper()
+	return d.get("/api/v1/query?query=" + url.QueryEscape(promQL))
+}
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	tests, err := os.ReadFile(rulesTestFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range alertsIn(t, rulesFile) {
+		if !regexp.MustCompile(`alertname: ` + name + `\n\s+exp_alerts:`).Match(tests) {
+			t.Errorf("%s has no test in which it goes off", name)
+		}
+	}
+	needs(t, "promtool")
+	if said, err := exec.Command("promtool", "test", "rules", rulesTestFile).CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, said)
+	}
+}
+
+func alertsIn(t *testing.T, file string) (names []string) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\s+- alert: (\w+)$`).FindAllSubmatch(content, -1) {
+		names = append(names, string(m[1]))
+	}
+	if len(names) == 0 {
+		t.Fatalf("%s has no alerts", file)
+	}
+	return names
+}
+
+// dashboardQueries are all "expr" of the dashboard, however deep.
+func dashboardQueries(t *testing.T) (queries []string) {
+	t.Helper()
+	content, err := os.ReadFile(dashboardFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard object
+	if err := json.Unmarshal(content, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	for _, panel := range dashboard["panels"].([]any) {
+		targets, _ := at(panel, "targets").([]any)
+		for _, target := range targets {
+			queries = append(queries, at(target, "expr").(string))
+		}
+	}
+	if len(queries) == 0 {
+		t.Fatal("the dashboard asks for nothing")
+	}
+	return queries
+}
+
+// TestNamesInRulesAndDashboard: what they ask for is a metric that the daemon has.
+func TestNamesInRulesAndDashboard(t *testing.T) {
+	registry := meteredDaemon(t)
+	known := map[string]bool{}
+	for name := range described(t, registry) {
+		known[name] = true
+	}
+	families, err := registry.Gather() // the process's and Go's
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		known[f.GetName()] = true
+	}
+	for _, file := range []string{rulesFile, rulesTestFile, dashboardFile} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := regexp.MustCompile(`\b(iop|process|go)_\w+`).FindAll(content, -1)
+		if len(names) == 0 {
+			t.Errorf("%s names no metric", file)
+		}
+		for _, name := range names {
+			for _, part := range []string{"_bucket", "_count", "_sum"} {
+				name = bytes.TrimSuffix(name, []byte(part))
+			}
+			if !known[string(name)] {
+				t.Errorf("%s: the daemon has no %s", file, name)
+			}
+		}
+	}
+}
