@@ -8,7 +8,7 @@ root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 # Units name programs, which must be there: a root with nothing else in it.
 install -d "$root"/{bin,usr/bin,etc,usr/lib/systemd/system}
-install /bin/true "$root/bin/kill"
+install /bin/true "$root/bin/sh"
 cp deploy/systemd/*.service "$root/usr/lib/systemd/system/"
 cp /lib/systemd/system/*.target "$root/usr/lib/systemd/system/"
 for unit in deploy/systemd/*.service; do
