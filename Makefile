@@ -4,7 +4,7 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 COMMANDS := $(notdir $(wildcard cmd/*))
 
-.PHONY: help build run test check proto lint fuzz bugs kill bench load clean
+.PHONY: help build run test check proto lint fuzz bugs model kill bench load clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -33,9 +33,12 @@ lint: ## buf and staticcheck; fetches them first (npm for buf)
 fuzz: ## each fuzz target for FUZZTIME (default 1000000x inputs)
 	@scripts/fuzz.sh
 
-bugs: ## plant bugs in who owns a node, and breaks of the contracts; the model test and make check must catch them all
+bugs: ## plant bugs (registry, operations, an Edge's nodes) and breaks of the contracts; model tests and make check must catch them
 	@scripts/planted-bugs.sh
 	@scripts/planted-breaks.sh
+
+model: ## 1,000 runs of 200 steps of the real actors beside a model
+	IOP_MODEL_RUNS=1000 go test -count=1 -v -run '^TestSystemAgainstAModel$$' -timeout 20m ./actors
 
 kill: ## 20 rounds of kill -9 of Control Plane, Edge and Node agent, each view right within 3 s
 	IOP_KILL_ROUNDS=20 go test -count=1 -v -run '^TestKilledAndRestarted$$' -timeout 20m ./cmd/iop-node

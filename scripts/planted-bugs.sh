@@ -1,31 +1,31 @@
 #!/usr/bin/env bash
-# Plants each bug of edge/nodes/testdata/bugs in turn, without touching the checkout, and wants the model test to fail
-# for it. A patch that doesn't apply or doesn't compile ends this script: it would prove nothing.
+# Plants each bug of a package's testdata/bugs in turn, without touching the checkout, and wants the model test to fail for
+# it. A patch that doesn't apply or doesn't compile ends this script: it would prove nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+missed=0
 
-verdict() { # of the tests that a pattern names
-	if go test -overlay="$work/overlay.json" -count=1 -run "$1" ./edge/nodes >"$work/log" 2>&1; then
-		echo MISSED
-	else
-		echo caught
-	fi
+plant() { # the bugs of a package, for a test that must catch each
+	local package=$1 test=$2 bug file
+	for bug in "$package"/testdata/bugs/*.patch; do
+		file=$(sed -n 's|^--- a/||p' "$bug")
+		patch --quiet --output="$work/bug.go" "$file" "$bug"
+		printf '{"Replace":{"%s":"%s"}}' "$PWD/$file" "$work/bug.go" >"$work/overlay.json"
+		go test -overlay="$work/overlay.json" -c -o "$work/planted.test" "./$package" # it compiles
+		if (cd "$package" && "$work/planted.test" -test.run "^$test\$" -test.timeout 5m) >"$work/log" 2>&1; then
+			printf '%-55s MISSED\n' "$package: $(basename "$bug" .patch)"
+			missed=$((missed + 1))
+		else
+			printf '%-55s caught\n' "$package: $(basename "$bug" .patch)"
+		fi
+	done
 }
 
-missed=0
-for bug in edge/nodes/testdata/bugs/*.patch; do
-	file=$(sed -n 's|^--- a/||p' "$bug")
-	patch --quiet --output="$work/bug.go" "$file" "$bug"
-	printf '{"Replace":{"%s":"%s"}}' "$PWD/$file" "$work/bug.go" >"$work/overlay.json"
-	go test -overlay="$work/overlay.json" -run '^$' ./edge/nodes >/dev/null # it compiles
-	model=$(verdict '^TestModel$')
-	tables=$(verdict '^Test(Ownership|ANodeWithoutOwner|StatementsStand)')
-	printf '%-42s model test: %s, table tests: %s\n' "$(basename "$bug" .patch)" "$model" "$tables"
-	[ "$model" = caught ] || missed=$((missed + 1))
-done
+plant edge/nodes TestModel
+plant actors TestSystemAgainstAModel
 if [ "$missed" != 0 ]; then
-	echo "planted-bugs: the model test missed $missed" >&2
+	echo "planted-bugs: $missed missed" >&2
 	exit 1
 fi
