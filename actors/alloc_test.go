@@ -40,7 +40,7 @@ func TestHeartbeatAllocatesNothing(t *testing.T) {
 	go func() { _, _ = io.Copy(io.Discard, client) }()
 	opts := testOptions()
 	s := &System{opts: opts, clock: newClock(), counters: newCounters()}
-	r := &reader{linkEvents: &linkEvents{sys: s}, conn: server, link: wire.NewTCPLink(server, &opts.Link, nil), pulse: &Pulse{}}
+	r := &reader{linkEvents: linkEvents{sys: s}, link: wire.NewTCPLink(server, &opts.Link, nil), pulse: &Pulse{}}
 	m := &iopv1.Ping{SentAt: timestamppb.Now()}
 	for name, next := range map[string]func(int64){
 		"as it was":  func(int64) {},

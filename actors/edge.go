@@ -16,9 +16,7 @@ import (
 // edge is one Edge's connection: it says hello, claims the id, carries requests to the peer and answers back. It
 // doesn't know who reads its socket or how it is written to: frames come as messages and go to the link.
 type edge struct {
-	sys    *System
-	link   wire.Link
-	events linkEvents
+	reader // in one piece of memory with the actor, which shares with it what doesn't change and what is atomic
 
 	phase   phase
 	reason  Reason // why it ends; the first one stays
@@ -27,9 +25,6 @@ type edge struct {
 	freed   bool   // the registry forwards nothing more
 
 	id      string
-	token   Token
-	pulse   *Pulse
-	credit  *credit
 	pending pending
 	queued  map[string]uint64 // operations whose frame waits in the link, and their requests
 
@@ -39,8 +34,7 @@ type edge struct {
 
 type greeting struct {
 	helloID uint64
-	arrived bool    // no longer counts among those that have said nothing
-	reader  resumer // goes on when the claim was granted
+	arrived bool // no longer counts among those that have said nothing
 	timer   *time.Timer
 }
 
@@ -60,6 +54,12 @@ const claimTime = ownerProbeTime + answerTime
 
 // queryTime is how long a returned Edge has to say what became of its commands.
 const queryTime = 30 * time.Second
+
+func newEdge(s *System) *edge {
+	e := &edge{}
+	e.sys = s
+	return e
+}
 
 func (e *edge) Receive(ctx actor.Context) {
 	defer e.survive(ctx)
@@ -110,24 +110,20 @@ func (e *edge) Receive(ctx actor.Context) {
 }
 
 func (e *edge) start(ctx actor.Context, conn net.Conn) {
-	e.events = linkEvents{sys: e.sys, pid: ctx.Self()}
+	e.pid = ctx.Self()
 	e.pulse = &Pulse{}
 	e.pulse.lastSeen.Store(e.sys.clock.mono())
-	e.credit = &credit{}
 	e.pending.limit = e.sys.opts.MaxInFlight
-	r := &reader{linkEvents: &e.events, pulse: e.pulse, credit: e.credit}
 	e.greeting = &greeting{}
 	e.within(ctx, e.sys.opts.HelloTimeout)
 	if link := e.sys.adopt(conn); link != nil {
-		r.link, e.link = link, link
-		e.credit.reader, e.greeting.reader = link, link
-		link.Start(r)
+		e.link, e.credit.reader = link, link
+		link.Start(&e.reader)
 		return
 	}
-	link, p := wire.NewTCPLink(conn, &e.sys.opts.Link, r), newPause()
-	r.conn, r.link, e.link = conn, link, link
-	e.credit.reader, e.greeting.reader = p, p
-	go r.run(link, p)
+	link, p := wire.NewTCPLink(conn, &e.sys.opts.Link, &e.reader), newPause()
+	e.link, e.credit.reader = link, p
+	go e.reader.run(conn, link, p)
 }
 
 // within bounds the phase of the greeting that begins now.
@@ -170,8 +166,7 @@ func (e *edge) hello(ctx actor.Context, m *helloRead) {
 }
 
 func (e *edge) decided(ctx actor.Context, m *decided) {
-	e.token, e.freed = m.token, m.token == 0
-	e.events.token = m.token // before there is a tagged frame
+	e.token, e.freed = m.token, m.token == 0 // and so the link knows it, before there is a tagged frame
 	switch {
 	case m.token != 0 && e.phase == closing: // the link ended while the claim was on its way
 		e.tellEnd(ctx)
@@ -200,7 +195,7 @@ func (e *edge) welcome(interval time.Duration) {
 		ServerTime:        timestamppb.Now(),
 	}}}, "")
 	e.greeting.timer.Stop()
-	e.greeting.reader.Resume()
+	e.credit.reader.Resume()
 	e.greeting = nil
 }
 

@@ -44,7 +44,7 @@ func (e *edge) envelope(ctx actor.Context, m *iopv1.Envelope, snapshot *Snapshot
 
 // say has the registry pass on what the Edge said, if this connection still owns the id. It carries the credit along.
 func (e *edge) say(ctx actor.Context, s *said) {
-	s.edgeID, s.token, s.credit = e.id, e.token, e.credit
+	s.edgeID, s.token, s.credit = e.id, e.token, &e.credit
 	ctx.Send(e.sys.registry, s)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
@@ -30,6 +31,8 @@ func (l *fakeLink) Send(_ *iopv1.Envelope, tag string) wire.SendResult {
 	return l.result
 }
 
+func (l *fakeLink) Ended() bool                      { return false }
+func (l *fakeLink) PeerDNSNames() []string           { return nil }
 func (l *fakeLink) SendFrame([]byte) wire.SendResult { return l.result }
 func (l *fakeLink) Finish()                          { l.Abort() }
 func (l *fakeLink) Done() <-chan struct{}            { return l.done }
@@ -55,13 +58,14 @@ func (l *fakeLink) Abort() {
 func connectLink(t *testing.T, s *System, id string, link *fakeLink) (*actor.PID, *credit) {
 	t.Helper()
 	ready := newPause()
-	e := &edge{sys: s, link: link, phase: claiming, id: id, pulse: &Pulse{}, credit: &credit{reader: newPause()},
-		greeting: &greeting{arrived: true, reader: ready, timer: time.NewTimer(time.Hour)}}
+	e := newEdge(s)
+	e.link, e.pulse, e.credit.reader = link, &Pulse{}, ready
+	e.phase, e.id = claiming, id
+	e.greeting = &greeting{arrived: true, timer: time.NewTimer(time.Hour)}
 	e.pending.limit = s.opts.MaxInFlight
 	e.pulse.lastSeen.Store(s.clock.mono())
 	pid := s.root().Spawn(shortProps(func() actor.Actor { return e }))
-	e.events = linkEvents{sys: s, pid: pid}
-	link.events = &e.events
+	e.pid, link.events = pid, &e.linkEvents
 	s.root().Send(s.registry, &claimAsk{pid: pid, hello: hello(id), pulse: e.pulse})
 	synctest.Wait()
 	select {
@@ -69,5 +73,9 @@ func connectLink(t *testing.T, s *System, id string, link *fakeLink) (*actor.PID
 	default:
 		t.Fatal("the claim wasn't granted")
 	}
-	return pid, e.credit
+	return pid, &e.credit
+}
+
+func (l *fakeLink) SendPong(uint64, *timestamppb.Timestamp, time.Time, time.Duration) wire.SendResult {
+	return l.result
 }

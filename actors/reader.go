@@ -17,11 +17,10 @@ import (
 // Who brings the frames is one of two: wire's poller, which reads all plain TCP on Linux with one goroutine, or a goroutine of
 // the connection's own (run) for TLS, pipes and other systems. It stops after the hello, until the actor has it resumed.
 type reader struct {
-	*linkEvents
-	conn    net.Conn // nil where the poller reads
+	linkEvents
 	link    edgeLink
 	pulse   *Pulse
-	credit  *credit
+	credit  credit
 	greeted bool // the first frame was taken
 }
 
@@ -29,6 +28,7 @@ type reader struct {
 type edgeLink interface {
 	wire.Link
 	Ended() bool
+	PeerDNSNames() []string
 	SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now time.Time, interval time.Duration) wire.SendResult
 }
 
@@ -55,7 +55,7 @@ func (r *reader) TakeFrame(frame []byte, err error) wire.Next {
 		return r.fault("a frame that is not a decodable Envelope")
 	case !r.greeted:
 		r.greeted = true
-		r.send(&helloRead{envelope: m, certNames: wire.PeerDNSNames(r.conn)})
+		r.send(&helloRead{envelope: m, certNames: r.link.PeerDNSNames()})
 		return wire.Hold // whether there is anything to be read is decided now
 	}
 	if ping := m.GetPing(); ping != nil && m.ReplyTo == 0 {
@@ -108,8 +108,8 @@ func (r *reader) LinkClosed() { r.send(&linkEnded{}) }
 //
 // What is on the stack while it waits for a frame decides whether Go shrinks the stack to 4 KiB or leaves it at 8, for each
 // idle Edge; so the loop is here, and all that a frame needs is in takeNext.
-func (r *reader) run(link *wire.TCPLink, p pause) {
-	frames := wire.NewFrameReader(r.conn, r.MaxFrame())
+func (r *reader) run(conn net.Conn, link *wire.TCPLink, p pause) {
+	frames := wire.NewFrameReader(conn, r.MaxFrame())
 	for {
 		frame, err := frames.Next()
 		if !r.takeNext(frame, err, p) {

@@ -44,7 +44,7 @@ func (r *ring) dropOldest() {
 }
 
 func (r *ring) grow() {
-	bigger := make([]*Event, min(r.max, max(4, 2*len(r.events))))
+	bigger := make([]*Event, min(r.max, max(1, 2*len(r.events))))
 	for i := range r.count {
 		bigger[i] = r.at(i)
 	}

@@ -74,7 +74,7 @@ func NewSystem(opts Options) *System {
 	s.keyring.Store(opts.Keyring)
 	s.heartbeat.Store(int64(opts.Table.HeartbeatInterval))
 	s.actors = newActorSystem(opts.Log, s)
-	s.edgeProps = childProps(func() actor.Actor { return &edge{sys: s} })
+	s.edgeProps = childProps(func() actor.Actor { return newEdge(s) })
 	s.clientProps = childProps(func() actor.Actor { return &client{sys: s} })
 	// Events and operations first: the registry speaks to them from its first message on.
 	s.events = s.actors.Root.Spawn(rootProps(func() actor.Actor { return newEvents(s) }, resume))

@@ -81,6 +81,9 @@ func (l *PolledLink) Done() <-chan struct{} {
 	return l.done
 }
 
+// PeerDNSNames is nil: plain TCP has no certificates.
+func (l *PolledLink) PeerDNSNames() []string { return nil }
+
 // Ended tells whether the link takes nothing more. It is Done for those who only look.
 func (l *PolledLink) Ended() bool {
 	l.mu.Lock()

@@ -57,6 +57,9 @@ func (l *TCPLink) Done() <-chan struct{} {
 	return l.done
 }
 
+// PeerDNSNames is PeerDNSNames of the link's connection.
+func (l *TCPLink) PeerDNSNames() []string { return PeerDNSNames(l.conn) }
+
 // Ended tells whether the link takes nothing more. It is Done for those who only look.
 func (l *TCPLink) Ended() bool {
 	l.mu.Lock()
