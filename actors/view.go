@@ -15,7 +15,7 @@ type View struct {
 	Name       string
 	Version    string
 	InstanceID string
-	Labels     map[string]string
+	Labels     Labels
 	Operations []string // as the hello lists them; empty: the Edge doesn't say
 
 	Connected        bool

@@ -142,7 +142,11 @@ func appendEdge(b []byte, f *actors.Fleet, v *actors.View, state actors.State) [
 	b = append(b, `,"version":`...)
 	b = appendStringOrNull(b, v.Version)
 	b = append(b, `,"labels":`...)
-	b = appendLabels(b, v.Labels)
+	b = append(b, '{')
+	for key, value := range v.Labels.All() {
+		b = appendLabel(b, key, value)
+	}
+	b = append(b, '}')
 	b = append(b, `,"operations":`...)
 	b = appendStrings(b, v.Operations)
 	b = append(b, `,"instance_id":`...)

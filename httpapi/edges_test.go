@@ -15,7 +15,7 @@ import (
 
 func TestEdgeView(t *testing.T) {
 	full := connectedEdge("seoul-1", site("seoul-1", time.Now().Add(-3*time.Second)))
-	full.Labels = map[string]string{"zone": "b", "region": "kr", `q"`: "\x01"}
+	full.Labels = actors.NewLabels(map[string]string{"zone": "b", "region": "kr", `q"`: "\x01"})
 	full.Operations = []string{"node.drain"}
 	full.Takeovers, full.ConflictUntil = 2, time.Now().Add(time.Minute)
 	bare := &actors.View{EdgeID: "bare", Pulse: actors.NewPulse(0, 0, nil)}
@@ -57,7 +57,7 @@ func crowd(n int) []*actors.View {
 		case i%3 == 0:
 			v = staleEdge(id, nil)
 		}
-		v.Labels = map[string]string{"zone": fmt.Sprint(i % 2), "all": "yes"}
+		v.Labels = actors.NewLabels(map[string]string{"zone": fmt.Sprint(i % 2), "all": "yes"})
 		views = append(views, v)
 	}
 	return views

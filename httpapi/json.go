@@ -99,15 +99,20 @@ func appendLabels(b []byte, labels map[string]string) []byte {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
-	for i, k := range keys {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendString(b, k)
-		b = append(b, ':')
-		b = appendString(b, labels[k])
+	for _, k := range keys {
+		b = appendLabel(b, k, labels[k])
 	}
 	return append(b, '}')
+}
+
+// appendLabel writes one of an object's, behind its brace or its last one.
+func appendLabel(b []byte, key, value string) []byte {
+	if b[len(b)-1] != '{' {
+		b = append(b, ',')
+	}
+	b = appendString(b, key)
+	b = append(b, ':')
+	return appendString(b, value)
 }
 
 func appendMillis(b []byte, d time.Duration) []byte {

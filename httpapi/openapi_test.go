@@ -234,7 +234,7 @@ func edgeSamples() []sample {
 func viewSamples() []sample {
 	now, n := time.Now(), uint64(3)
 	rich := connectedEdge("x", site("x", now))
-	rich.Labels, rich.Operations, rich.ConflictUntil = map[string]string{"a": "b"}, []string{"x"}, now.Add(time.Minute)
+	rich.Labels, rich.Operations, rich.ConflictUntil = actors.NewLabels(map[string]string{"a": "b"}), []string{"x"}, now.Add(time.Minute)
 	richPlane := func(p *fakePlane) {
 		p.views = []*actors.View{goneEdge("w", site("w", now)), rich, staleEdge("y", nil)}
 		p.status = func(string, time.Duration) actors.StatusReply { return answered(site("x", now)) }

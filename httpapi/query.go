@@ -136,7 +136,7 @@ type labels [][2]string
 
 func (l labels) match(v *actors.View) bool {
 	for _, pair := range l {
-		if got, ok := v.Labels[pair[0]]; !ok || got != pair[1] {
+		if got, ok := v.Labels.Get(pair[0]); !ok || got != pair[1] {
 			return false
 		}
 	}
