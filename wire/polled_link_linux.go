@@ -22,6 +22,7 @@ type PolledLink struct {
 	leftover leftover
 	happened uint32 // of events: to be flushed, and whether the peer has ended
 	halted   bool
+	due      bool // has a turn in this round
 
 	holds atomic.Int32 // Holds that were not resumed; above 0 nothing is read
 

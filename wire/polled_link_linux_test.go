@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func init() { rigs["polled"] = polledRig }
@@ -194,6 +196,21 @@ func TestPollerClose(t *testing.T) {
 	p.Close()
 	for _, taker := range takers {
 		<-taker.closed
+	}
+}
+
+// TestOneTurnARound: an event of a descriptor's former life is nobody's.
+func TestOneTurnARound(t *testing.T) {
+	l, other := &PolledLink{generation: 7}, &PolledLink{generation: 8}
+	p := &Poller{bell: 3, links: []*PolledLink{l, other, nil}, rung: []*PolledLink{l, l}, unread: []*PolledLink{l},
+		events: []unix.EpollEvent{
+			{Fd: 0, Pad: 7, Events: unix.EPOLLIN | unix.EPOLLRDHUP}, {Fd: 1, Pad: 7, Events: unix.EPOLLHUP}, {Fd: 2, Pad: 7}, {Fd: 3}}}
+	p.got = len(p.events)
+	if !p.gather() || len(p.due) != 1 || p.due[0] != l || l.happened != unix.EPOLLRDHUP || other.happened != 0 {
+		t.Errorf("%d turns, %x and %x have happened", len(p.due), l.happened, other.happened)
+	}
+	if len(p.rung)+len(p.unread) != 0 {
+		t.Error("they are given again")
 	}
 }
 

@@ -172,7 +172,7 @@ func (p *Poller) run() {
 	defer close(p.ended)
 	for p.wait() && p.gather() {
 		for i, l := range p.due {
-			p.due[i] = nil
+			p.due[i], l.due = nil, false
 			p.turn(l)
 		}
 		p.due = p.due[:0]
@@ -197,7 +197,11 @@ func (p *Poller) lookOnce(uintptr) bool {
 
 // gather finds the links that have a turn now; false when the poller is to end.
 func (p *Poller) gather() bool {
-	p.due, p.unread = append(p.due, p.unread...), p.unread[:0]
+	for i, l := range p.unread {
+		p.unread[i] = nil
+		p.give(l)
+	}
+	p.unread = p.unread[:0]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.events[:p.got] {
@@ -210,15 +214,26 @@ func (p *Poller) gather() bool {
 			continue // of a descriptor's former life
 		}
 		l.happened |= e.Events & (unix.EPOLLOUT | peerGone)
-		p.due = append(p.due, l)
+		p.give(l)
 	}
-	p.due = append(p.due, p.rung...)
-	clear(p.rung)
+	for i, l := range p.rung {
+		p.rung[i] = nil
+		p.give(l)
+	}
 	p.rung = p.rung[:0]
 	return !p.closing
 }
 
-// turn does what there is to do for one link. It may have more than one in a round.
+// give a link its turn in this round: one, however many reasons there are, else one that is never read to its end would
+// have more with each round.
+func (p *Poller) give(l *PolledLink) {
+	if !l.due {
+		l.due = true
+		p.due = append(p.due, l)
+	}
+}
+
+// turn does what there is to do for one link.
 func (p *Poller) turn(l *PolledLink) {
 	if l.happened&unix.EPOLLOUT != 0 {
 		l.happened &^= unix.EPOLLOUT
