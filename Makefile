@@ -4,7 +4,7 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 COMMANDS := $(notdir $(wildcard cmd/*))
 
-.PHONY: help build run test check proto lint fuzz bugs model kill bench load clean
+.PHONY: help build run test check proto lint fuzz bugs model kill bench load package clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -48,6 +48,9 @@ bench: ## memory and CPU beside a plain baseline server, and the packages' bench
 
 load: build ## a simple load on a daemon of its own
 	bin/iop-load --scenario simple --daemon bin/iop-control-plane
+
+package: ## Debian packages, into bin/packages; scripts/package-test.sh tries them (root, Debian)
+	@scripts/package.sh
 
 clean: ## what the above left
 	rm -rf bin .tools
