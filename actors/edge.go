@@ -24,7 +24,6 @@ type edge struct {
 	gone    bool   // the socket is closed and its reader ended
 	freed   bool   // the registry forwards nothing more
 
-	id      string
 	pending pending
 	queued  map[string]uint64 // operations whose frame waits in the link, and their requests
 
@@ -160,7 +159,7 @@ func (e *edge) hello(ctx actor.Context, m *helloRead) {
 		return
 	}
 	h.Token = "" // known to be good; nothing keeps it
-	e.id, e.phase = h.EdgeId, claiming
+	e.phase = claiming
 	e.within(ctx, claimTime)
 	ctx.Send(e.sys.registry, &claimAsk{pid: ctx.Self(), hello: h, pulse: e.pulse})
 }
@@ -310,7 +309,7 @@ func (e *edge) end(ctx actor.Context, reason Reason) {
 }
 
 func (e *edge) tellEnd(ctx actor.Context) {
-	ctx.Send(e.sys.registry, &ended{pid: ctx.Self(), edgeID: e.id, token: e.token, reason: e.reason})
+	ctx.Send(e.sys.registry, &ended{pid: ctx.Self(), edgeID: e.edgeID, token: e.token, reason: e.reason})
 }
 
 // released: the registry has recorded the end, so that the callers who still wait can be told of it.

@@ -20,9 +20,6 @@ func (e *edge) envelope(ctx actor.Context, m *iopv1.Envelope, snapshot *Snapshot
 		return
 	}
 	switch body := m.Body.(type) {
-	case *iopv1.Envelope_EdgeStatusResponse:
-		e.keep(snapshot)
-		e.credit.giveBack()
 	case *iopv1.Envelope_EdgeNodeEvent:
 		e.nodeEvent(ctx, body.EdgeNodeEvent)
 	case *iopv1.Envelope_EdgeCommandEvent:
@@ -44,7 +41,7 @@ func (e *edge) envelope(ctx actor.Context, m *iopv1.Envelope, snapshot *Snapshot
 
 // say has the registry pass on what the Edge said, if this connection still owns the id. It carries the credit along.
 func (e *edge) say(ctx actor.Context, s *said) {
-	s.edgeID, s.token, s.credit = e.id, e.token, &e.credit
+	s.edgeID, s.token, s.credit = e.edgeID, e.token, &e.credit
 	ctx.Send(e.sys.registry, s)
 }
 
@@ -80,23 +77,14 @@ func (e *edge) answer(ctx actor.Context, m *iopv1.Envelope, snapshot *Snapshot) 
 // statusReply keeps the snapshot and makes it a caller's answer. One that names another Edge is nonsense.
 func (e *edge) statusReply(m *iopv1.Envelope, snapshot *Snapshot) StatusReply {
 	if err := m.GetError(); err != nil {
-		e.sys.logEdgeError(e.id, err)
+		e.sys.logEdgeError(e.edgeID, err)
 		return StatusReply{Fault: faultEdgeError, EdgeError: errorCodeName(err.Code)}
 	}
-	if snapshot == nil || !e.keep(snapshot) {
+	if snapshot == nil {
 		return StatusReply{Fault: faultNonsense}
 	}
+	e.pulse.keep(snapshot)
 	return StatusReply{Snapshot: snapshot, Nodes: m.GetEdgeStatusResponse().Nodes}
-}
-
-// keep makes a snapshot this Edge's newest; false when it names another Edge, which is dropped and counted.
-func (e *edge) keep(s *Snapshot) bool {
-	if s.EdgeID != e.id {
-		e.sys.counters.foreign.Add(1)
-		return false
-	}
-	e.pulse.snapshot.Store(s)
-	return true
 }
 
 func commandAnswerOf(operationID string, m *iopv1.Envelope) *commandAnswer {
@@ -142,7 +130,7 @@ func (e *edge) nodeEvent(ctx actor.Context, m *iopv1.EdgeNodeEvent) {
 		e.credit.giveBack()
 		return
 	}
-	event := &Event{EdgeID: e.id, NodeID: clip(m.NodeId, maxNameBytes), Kind: kind, Message: clip(m.Message, maxMessageBytes)}
+	event := &Event{EdgeID: e.edgeID, NodeID: clip(m.NodeId, maxNameBytes), Kind: kind, Message: clip(m.Message, maxMessageBytes)}
 	if m.Message == "" && m.ProviderId != "" {
 		event.Message = clip("provider "+m.ProviderId, maxMessageBytes)
 	}

@@ -60,7 +60,7 @@ func connectLink(t *testing.T, s *System, id string, link *fakeLink) (*actor.PID
 	ready := newPause()
 	e := newEdge(s)
 	e.link, e.pulse, e.credit.reader = link, &Pulse{}, ready
-	e.phase, e.id = claiming, id
+	e.phase, e.edgeID = claiming, id
 	e.greeting = &greeting{arrived: true, timer: time.NewTimer(time.Hour)}
 	e.pending.limit = s.opts.MaxInFlight
 	e.pulse.lastSeen.Store(s.clock.mono())

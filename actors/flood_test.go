@@ -97,7 +97,7 @@ func TestEveryFrameGivesItsCreditBack(t *testing.T) {
 	}
 	reply := func(to uint64, m *iopv1.Envelope) *iopv1.Envelope { m.ReplyTo = to; return m }
 	for name, m := range map[string]*iopv1.Envelope{
-		"push": statusOf("e1", "n"), "foreign push": statusOf("e2", "n"), "node event": nodeEvent(1),
+		"node event":         nodeEvent(1),
 		"unknown node event": {Body: &iopv1.Envelope_EdgeNodeEvent{EdgeNodeEvent: &iopv1.EdgeNodeEvent{Kind: 99}}},
 		"command event":      phaseOf("x", phaseStarted), "late answer": outcomeOf("x", outcomeSucceeded),
 		"unmatched answer": reply(99, statusOf("e1", "n")), "unmatched command answer": reply(99, outcomeOf("x", outcomeSucceeded)),

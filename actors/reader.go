@@ -11,8 +11,8 @@ import (
 	"iop/wire"
 )
 
-// reader makes messages to the connection's actor of the frames that come, and never touches its state. A heartbeat ends
-// here: it moves the pulse, is answered through the link, and wakes nobody.
+// reader makes messages to the connection's actor of the frames that come, and never touches its state. Heartbeats and pushed
+// snapshots end here: they move the pulse, a heartbeat is answered through the link, and nobody wakes.
 //
 // Who brings the frames is one of two: wire's poller, which reads all plain TCP on Linux with one goroutine, or a goroutine of
 // the connection's own (run) for TLS, pipes and other systems. It stops after the hello, until the actor has it resumed.
@@ -21,7 +21,8 @@ type reader struct {
 	link    edgeLink
 	pulse   *Pulse
 	credit  credit
-	greeted bool // the first frame was taken
+	edgeID  string // as the hello has it
+	greeted bool   // the first frame was taken
 }
 
 // edgeLink is what both ways to read have to write to.
@@ -54,7 +55,7 @@ func (r *reader) TakeFrame(frame []byte, err error) wire.Next {
 	case err != nil:
 		return r.fault("a frame that is not a decodable Envelope")
 	case !r.greeted:
-		r.greeted = true
+		r.greeted, r.edgeID = true, m.GetEdgeHelloRequest().GetEdgeId()
 		r.send(&helloRead{envelope: m, certNames: r.link.PeerDNSNames()})
 		return wire.Hold // whether there is anything to be read is decided now
 	}
@@ -64,7 +65,12 @@ func (r *reader) TakeFrame(frame []byte, err error) wire.Next {
 	}
 	var message any = m
 	if status := m.GetEdgeStatusResponse(); status != nil {
-		message = &statusRead{m, newSnapshot(status.EdgeId, status, encodingOf(frame, status), time.Now())}
+		s := r.snapshot(frame, status)
+		if m.ReplyTo == 0 {
+			r.pulse.keep(s)
+			return wire.ReadOn
+		}
+		message = &statusRead{m, s}
 	}
 	stop := r.credit.take() // before it can be given back
 	r.send(message)
@@ -72,6 +78,15 @@ func (r *reader) TakeFrame(frame []byte, err error) wire.Next {
 		return wire.Hold
 	}
 	return wire.ReadOn
+}
+
+// snapshot is what is kept of a status; nil when it names another Edge, which is counted.
+func (r *reader) snapshot(frame []byte, m *iopv1.EdgeStatusResponse) *Snapshot {
+	if m.EdgeId != r.edgeID {
+		r.sys.counters.foreign.Add(1)
+		return nil
+	}
+	return newSnapshot(r.edgeID, m, encodingOf(frame, m), time.Now())
 }
 
 // fault tells the actor what the peer did; its last word ends the link.

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
 )
 
 const (
@@ -84,5 +85,39 @@ func TestFleetReadings(t *testing.T) {
 	wantEqual(t, "the first", ids, "bca")
 	if f.Get("nobody") != nil || f.Len() != 3 {
 		t.Error("what isn't there")
+	}
+}
+
+// A pushed snapshot is there as soon as it was read: no message is under way that a later heartbeat's answer could overtake.
+func TestPushIsKeptByWhoReads(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		r := &reader{linkEvents: linkEvents{sys: s}, pulse: &Pulse{}, edgeID: "e1", greeted: true}
+		push := func(m *iopv1.Envelope) string {
+			frame, err := wire.AppendFrame(nil, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if next := r.TakeFrame(frame[wire.HeaderBytes:], nil); next != wire.ReadOn {
+				t.Errorf("after it: %v", next)
+			}
+			return r.pulse.Snapshot().Nodes()[0].NodeId
+		}
+		wantEqual(t, "newest", push(statusOf("e1", "n1")), "n1")
+		wantEqual(t, "newest", push(statusOf("e1", "n2")), "n2")
+		wantEqual(t, "newest after another Edge's", push(statusOf("e2", "n3")), "n2")
+		wantEqual(t, "foreign", s.counters.foreign.Load(), 1)
+		wantEqual(t, "credit taken", r.credit.taken.Load(), 0)
+	})
+}
+
+// An answer goes by the actor, and may come behind a push that was read after it.
+func TestAnOlderSnapshotReplacesNoNewerOne(t *testing.T) {
+	now := time.Now()
+	older, newer := &Snapshot{ReceivedAt: now}, &Snapshot{ReceivedAt: now.Add(1)}
+	var p Pulse
+	for _, c := range []struct{ kept, want *Snapshot }{{older, older}, {newer, newer}, {older, newer}, {nil, newer}} {
+		if p.keep(c.kept); p.Snapshot() != c.want {
+			t.Errorf("after %v it is %v", c.kept, p.Snapshot())
+		}
 	}
 }

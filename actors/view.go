@@ -51,6 +51,16 @@ type Pulse struct {
 // Snapshot is the last one taken from this Edge, or nil.
 func (p *Pulse) Snapshot() *Snapshot { return p.snapshot.Load() }
 
+// keep makes a snapshot the newest, unless a newer one is there: pushes come straight from who reads, answers by the actor.
+func (p *Pulse) keep(s *Snapshot) {
+	for s != nil {
+		last := p.snapshot.Load()
+		if last != nil && last.ReceivedAt.After(s.ReceivedAt) || p.snapshot.CompareAndSwap(last, s) {
+			return
+		}
+	}
+}
+
 // silentFor tells whether nothing was heard for 2.5 intervals.
 func (p *Pulse) silentFor(now int64) bool { return now-p.lastSeen.Load() > p.interval.Load()*5/2 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs, on Debian and as root, the programs that deploy/ is tried with: HAProxy, nginx, Prometheus, systemd's tools, debootstrap.
-# Nothing else here installs them: a test whose program is missing is skipped and says so. No service is started.
+# Installs, on Debian and as root, the programs that deploy/ is tried with: HAProxy, nginx, Prometheus and systemd's tools, and the
+# packages that its arguments name. make test calls it; where it can't, a test whose program is missing is skipped and says so. No
+# service is started.
 set -euo pipefail
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 	echo "deploy-tools: this needs root on Debian" >&2
@@ -8,7 +9,7 @@ if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 fi
 export DEBIAN_FRONTEND=noninteractive
 export RUNLEVEL=1 # what invoke-rc.d takes for "start nothing"
-packages=(haproxy nginx-light libnginx-mod-stream prometheus systemd systemd-container debootstrap)
+packages=(haproxy nginx-light libnginx-mod-stream prometheus systemd "$@")
 missing=()
 for package in "${packages[@]}"; do
 	dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")

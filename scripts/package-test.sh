@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Installs, upgrades, rolls back, removes and purges the packages of bin/packages ("make package") in a minimal Debian, and looks
 # for what they leave. Where systemd-nspawn can boot that Debian its systemd also runs the services (scripts/package-test-booted.sh).
-# Needs root and debootstrap; scripts/deploy-tools.sh installs both programs. The minimal Debian is kept in .tools; DEBIAN_MIRROR and
+# Needs root and debootstrap; "scripts/deploy-tools.sh debootstrap systemd-container" installs both programs. The minimal Debian is kept in .tools; DEBIAN_MIRROR and
 # DEBIAN_SUITE say where it is from. Takes one to four minutes, the first time one more.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fail() { echo "package-test: $*" >&2; exit 1; }
 [ "$(id -u)" = 0 ] || fail "needs root: it makes a Debian to install into"
-command -v debootstrap >/dev/null || fail "debootstrap is missing; scripts/deploy-tools.sh installs it"
+command -v debootstrap >/dev/null || fail "debootstrap is missing; \"scripts/deploy-tools.sh debootstrap systemd-container\" installs it"
 suite=${DEBIAN_SUITE:-bookworm}
 packages=$PWD/bin/packages
 [ "$(ls "$packages"/*.deb 2>/dev/null | wc -l)" = 3 ] || fail "bin/packages must hold the three packages of one version; run \"make package\""

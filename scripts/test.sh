@@ -2,6 +2,9 @@
 # Runs every test. With the race detector where it can be built (it needs cgo and a C compiler).
 set -euo pipefail
 cd "$(dirname "$0")/.."
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+	scripts/deploy-tools.sh >/dev/null || echo "test: what deploy/ is tried with could not be installed; those tests are left out" >&2
+fi
 scripts/check.sh
 race=()
 if [ "$(go env CGO_ENABLED)" = 1 ] && command -v "$(go env CC)" >/dev/null; then
