@@ -4,7 +4,7 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 COMMANDS := $(notdir $(wildcard cmd/*))
 
-.PHONY: help build run test check proto lint fuzz bugs model kill bench load package clean
+.PHONY: help build run test check proto lint fuzz bugs model kill bench load package chaos soak clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -51,6 +51,12 @@ load: build ## a simple load on a daemon of its own
 
 package: ## Debian packages, into bin/packages; scripts/package-test.sh tries them (root, Debian)
 	@scripts/package.sh
+
+chaos: ## 500 faults in ten minutes, all well within 5 s of each; SEED=n for the plan of an earlier run
+	go run ./endure chaos $(if $(SEED),--seed $(SEED))
+
+soak: ## half an hour of load; memory, goroutines and descriptors must stay flat; writes docs/soak.md
+	go run ./endure soak --write docs/soak.md
 
 clean: ## what the above left
 	rm -rf bin .tools

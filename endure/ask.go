@@ -1,0 +1,85 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// asker asks the Control Plane as somebody who has just come: each time on a new connection.
+type asker struct {
+	base   string
+	client *http.Client
+}
+
+const maxAnswer = 16 << 20
+
+func newAsker(http_ string) *asker {
+	return &asker{base: http_, client: &http.Client{Timeout: requestTime, Transport: &http.Transport{DisableKeepAlives: true}}}
+}
+
+// do gives the status and the body of one answer.
+func (a *asker) do(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, a.base+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := a.client.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	return response.StatusCode, content, err
+}
+
+// ok tells whether it is answered with 200 within a time.
+func (a *asker) ok(path string, within time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	status, _, err := a.do(ctx, http.MethodGet, path, nil)
+	return err == nil && status == http.StatusOK
+}
+
+// get reads a JSON answer.
+func (a *asker) get(path string, into any) error {
+	status, body, err := a.do(context.Background(), http.MethodGet, path, nil)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("GET %s: status %d", path, status)
+	}
+	if err == nil {
+		err = json.Unmarshal(body, into)
+	}
+	return err
+}
+
+// metrics reads some of Prometheus' numbers.
+func (a *asker) metrics(names ...string) ([]float64, error) {
+	status, body, err := a.do(context.Background(), http.MethodGet, "/metrics", nil)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("status %d", status)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the metrics can't be read: %w", err)
+	}
+	values := make([]float64, len(names))
+	for i, name := range names {
+		_, rest, found := strings.Cut("\n"+string(body), "\n"+name+" ")
+		text, _, _ := strings.Cut(rest, "\n")
+		if values[i], err = strconv.ParseFloat(text, 64); err != nil || !found {
+			return nil, fmt.Errorf("the metric %s isn't there", name)
+		}
+	}
+	return values, nil
+}

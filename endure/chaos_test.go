@@ -1,0 +1,55 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A short run with the real daemon: one fault of each kind. How soon all is well again is for a machine that does nothing else
+// to tell; here it is wanted that it is.
+func TestChaos(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
+	var progress bytes.Buffer
+	r, err := runChaos(t.Context(), chaosOptions{seed: 3, faults: len(kinds), duration: 8 * time.Second, edges: 30, proxied: 6, real: 2,
+		within: patience, heartbeat: 6 * time.Second, progress: &progress})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, progress.String())
+	}
+	if !r.OK || r.Done != len(kinds) || len(r.Recoveries) != len(kinds) || r.Asked["status"] == 0 || r.Asked["command"] == 0 {
+		t.Errorf("%s%s", progress.String(), r.Text())
+	}
+	path := filepath.Join(t.TempDir(), "report.json")
+	if err := writeReport(path, r); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read ChaosReport
+	if err := json.Unmarshal(content, &read); err != nil || !cmp.Equal(read.Plan, r.Plan) {
+		t.Errorf("the plan isn't in the report: %v", err)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{{"chaos", "--nonsense"}, {"chaos", "more"}, {"chaos", "--faults", "0"}, {"soak", "--duration", "1s"}, {"nothing"}, {"chaos", "--edges", "10000000"}} {
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), args, &stdout, &stderr); code != exitUsage || stderr.Len() == 0 {
+			t.Errorf("%v: exit code %d, %q", args, code, stderr.String())
+		}
+	}
+}

@@ -1,0 +1,180 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"iop/load/fleet"
+)
+
+// do does a fault and returns at its end. The error says what didn't hold while it lasted.
+func (c *chaos) do(ctx context.Context, f *Fault) error {
+	switch f.Kind {
+	case DaemonStopped:
+		return c.stopDaemon(ctx, f)
+	case DaemonKilled:
+		return c.killDaemon()
+	case TableFull:
+		return c.fillTable(ctx, f)
+	case LogStands:
+		return c.standLog(ctx, f)
+	case EdgeStopped:
+		return c.stopEdge(ctx, f)
+	case EdgeKilled:
+		e := c.real[f.Edges[0]]
+		e.kill()
+		sleep(ctx, f.For)
+		return e.start()
+	case LinksReset:
+		c.direct.fleet.Drop(f.Edges)
+	case LinksSilent:
+		c.direct.fleet.Behave(f.Edges, fleet.Mute, 0, f.For)
+		sleep(ctx, f.For)
+	case HalfFrames:
+		return c.halfFrames(ctx, f)
+	case DeafClient:
+		return c.deafClient(ctx, f)
+	case DeafEdge:
+		return c.deafEdge(ctx, f)
+	case ProxySlow:
+		return c.spoilProxy(ctx, f, "latency", map[string]int{"latency": f.Size, "jitter": f.Size / 4})
+	case ProxySliced:
+		return c.spoilProxy(ctx, f, "slicer", map[string]int{"average_size": 1 + f.Size/8, "delay": 50})
+	case ProxyCut:
+		c.proxied.fleet.Disturb()
+		c.proxy.Stop()
+		sleep(ctx, f.For)
+		return c.proxy.Start()
+	}
+	return nil
+}
+
+func (c *chaos) stopDaemon(ctx context.Context, f *Fault) error {
+	if err := c.daemon.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	sleep(ctx, f.For)
+	return c.daemon.Signal(syscall.SIGCONT)
+}
+
+func (c *chaos) killDaemon() error {
+	for _, field := range c.fields() {
+		field.fleet.Disturb()
+	}
+	c.daemon.Kill()
+	return c.daemon.Again()
+}
+
+func (c *chaos) stopEdge(ctx context.Context, f *Fault) error {
+	e := c.real[f.Edges[0]]
+	if err := e.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	sleep(ctx, f.For)
+	return e.signal(syscall.SIGCONT)
+}
+
+func (c *chaos) spoilProxy(ctx context.Context, f *Fault, kind string, attributes map[string]int) error {
+	err := c.proxy.spoil(kind, attributes)
+	sleep(ctx, f.For)
+	c.proxy.heal()
+	return err
+}
+
+// fillTime is how long the daemon may take to accept as many connections as it has descriptors.
+const fillTime = 10 * time.Second
+
+// fillTable takes all descriptors that the daemon has, at one of its ports, holds them, and lets go.
+func (c *chaos) fillTable(ctx context.Context, f *Fault) error {
+	a := c.daemon.Addresses()
+	address := []string{a.EdgeWire, a.Wire, a.HTTP}[f.Size%3]
+	var held []net.Conn
+	defer func() {
+		for _, conn := range held {
+			_ = conn.Close()
+		}
+	}()
+	for by := time.Now().Add(fillTime); ; {
+		open, err := c.openFiles()
+		if err != nil {
+			return err
+		}
+		if uint64(open) >= c.limit {
+			sleep(ctx, f.For)
+			return nil
+		}
+		if time.Now().After(by) {
+			return fmt.Errorf("%d connections to %s, and the daemon has %d descriptors of %d open", len(held), address, open, c.limit)
+		}
+		// Those that wait in the listener's queue hold none yet, so more are opened than are missing.
+		for range max(1, min(100, int(c.limit)-open)) {
+			conn, err := net.DialTimeout("tcp", address, time.Second)
+			if err != nil {
+				break
+			}
+			held = append(held, conn)
+		}
+		if !sleep(ctx, lookEvery) {
+			return nil
+		}
+	}
+}
+
+// openFiles counts the daemon's descriptors.
+func (c *chaos) openFiles() (int, error) {
+	dir, err := os.Open(fmt.Sprintf("/proc/%d/fd", c.daemon.Process().Pid))
+	if err != nil {
+		return 0, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	return len(names), err
+}
+
+// logAsks are sent at a time while the log stands, and logTime is what each may take.
+const (
+	logAsks = 4
+	logTime = 3 * time.Second
+)
+
+// standLog takes nothing of the daemon's log, and meanwhile asks for what leaves a line there. Each must be answered: a log
+// that stands is no reason for a Control Plane to stand.
+func (c *chaos) standLog(ctx context.Context, f *Fault) error {
+	c.log.stand(true)
+	defer c.log.stand(false)
+	until := time.Now().Add(f.For)
+	var asking sync.WaitGroup
+	failed := make(chan error, logAsks)
+	for range logAsks {
+		asking.Go(func() {
+			for n := 0; time.Now().Before(until) && ctx.Err() == nil; n++ {
+				asked, cancel := context.WithTimeout(ctx, logTime)
+				status, _, err := c.ask.do(asked, http.MethodPost, "/edges/nobody/commands", []byte(`{"operation":"none"}`))
+				cancel()
+				if err == nil && status != http.StatusNotFound {
+					err = fmt.Errorf("status %d", status)
+				}
+				if err != nil {
+					failed <- fmt.Errorf("while the log stood, request %d was not answered: %w", n+1, err)
+					return
+				}
+			}
+		})
+	}
+	asking.Wait()
+	close(failed)
+	var all error
+	for err := range failed {
+		all = errors.Join(all, err)
+	}
+	return all
+}

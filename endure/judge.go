@@ -1,0 +1,162 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// fail notes what didn't hold, with what was going on.
+func (c *chaos) fail(f *Fault, what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	failure := Failure{Fault: f, What: what, Log: c.log.lines(), HeldUpMS: milliseconds(c.pace.worst())}
+	for _, other := range c.schedule.running {
+		if other != f {
+			failure.Beside = append(failure.Beside, *other)
+		}
+	}
+	c.report.Failures = append(c.report.Failures, failure)
+	fmt.Fprint(c.opts.progress, failure.text(c.plan.Seed))
+	select {
+	case <-c.daemon.Ended():
+		c.report.Dead = true
+	default:
+	}
+}
+
+// done notes a fault that is over, and looks into the books.
+func (c *chaos) done(f *Fault, lasted, took time.Duration) {
+	c.look(f)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.Done++
+	c.report.took[f.Kind] = append(c.report.took[f.Kind], took)
+	fmt.Fprintf(c.opts.progress, "chaos: %d/%d %s (%d), lasted %v, steady after %v\n", c.report.Done, len(c.plan.Faults), f.Kind, f.Number,
+		lasted.Round(time.Millisecond), took.Round(time.Millisecond))
+}
+
+// look tells what came into the books that no fault excuses, and what the daemon said that none may.
+func (c *chaos) look(f *Fault) {
+	now := map[string]uint64{}
+	for _, field := range c.fields() {
+		for name, n := range field.books() {
+			now[field.name+" "+name] = n
+		}
+	}
+	bad := c.log.broken()
+	now["lines of the daemon about a panic or a race"] = uint64(len(bad))
+	c.mu.Lock()
+	more := grown(c.books, now)
+	c.books = now
+	c.mu.Unlock()
+	if more != "" {
+		c.fail(f, "not excused: "+more)
+	}
+}
+
+const (
+	// settleTime is for commands under way, and for what the daemon still ends by its own time limits.
+	settleTime = 30 * time.Second
+	pageSize   = 1000
+)
+
+// finish ends the load and looks at what is left.
+func (c *chaos) finish() {
+	if c.report.Dead {
+		return
+	}
+	for _, f := range c.fields() {
+		f.endTraffic()
+		for name, m := range f.meters() {
+			n := m.Counts()
+			c.report.Asked[name] += n.OK
+			c.report.Excused[name] += n.Excused
+		}
+	}
+	c.look(nil)
+	c.checkOperations()
+	for _, e := range c.real {
+		if said := e.broken(); said != "" {
+			c.fail(nil, e.id+" printed "+said)
+		}
+		e.kill()
+	}
+	for _, f := range c.fields() {
+		f.close()
+	}
+	c.proxy.Stop()
+	c.checkLeaks()
+	if err := c.daemon.Stop(); err != nil {
+		c.fail(nil, err.Error())
+	}
+}
+
+// checkOperations wants every command settled, or unknown with a reason.
+func (c *chaos) checkOperations() {
+	var wrong []string
+	for by := time.Now().Add(settleTime); ; time.Sleep(time.Second) {
+		states, unsettled, err := c.operations()
+		if err != nil {
+			unsettled = []string{err.Error()}
+		}
+		c.report.Operations, wrong = states, unsettled
+		if len(wrong) == 0 || time.Now().After(by) {
+			break
+		}
+	}
+	if len(wrong) > 0 {
+		c.fail(nil, fmt.Sprintf("%d operations: %s", len(wrong), strings.Join(wrong[:min(5, len(wrong))], "; ")))
+	}
+}
+
+// operations counts them by state and gives those that are not as they must be.
+func (c *chaos) operations() (states map[string]int, wrong []string, err error) {
+	states = map[string]int{}
+	for path := fmt.Sprintf("/fleet/operations?limit=%d", pageSize); ; {
+		var page struct {
+			Operations []operation `json:"operations"`
+			Next       string      `json:"next_cursor"`
+		}
+		if err := c.ask.get(path, &page); err != nil {
+			return states, wrong, err
+		}
+		for i := range page.Operations {
+			states[page.Operations[i].State]++
+			if s := page.Operations[i].unsettled(); s != "" {
+				wrong = append(wrong, s)
+			}
+		}
+		if page.Next == "" {
+			return states, wrong, nil
+		}
+		path = fmt.Sprintf("/fleet/operations?limit=%d&cursor=%s", pageSize, page.Next)
+	}
+}
+
+// checkLeaks wants the daemon to hold about as much as at its start, once everybody has gone.
+func (c *chaos) checkLeaks() {
+	leak := ""
+	for by := time.Now().Add(settleTime); time.Now().Before(by); time.Sleep(time.Second) {
+		now, err := c.figures()
+		if err != nil {
+			leak = err.Error()
+			continue
+		}
+		c.report.Before, c.report.After = c.before, now
+		if leak = now.leak(c.before); leak == "" {
+			return
+		}
+	}
+	c.fail(nil, "everybody has gone, and it holds "+leak)
+}
+
+func (c *chaos) figures() (figures, error) {
+	v, err := c.ask.metrics("process_open_fds", "go_goroutines")
+	if err != nil {
+		return figures{}, err
+	}
+	return figures{Descriptors: int(v[0]), Goroutines: int(v[1])}, nil
+}

@@ -1,0 +1,116 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// logWatch reads what a daemon prints, through all its lives: it keeps the last lines and those that no daemon may print.
+type logWatch struct {
+	write *os.File // for the daemon
+	ended chan struct{}
+
+	mu     sync.Mutex
+	taken  *sync.Cond // standing has ended
+	stands bool
+	last   []string // of all
+	words  []string // of those that aren't about what goes well
+	bad    []string
+}
+
+const (
+	keptLines = 30 // of each kind
+	// pipeBytes is little, so that a daemon whose log isn't taken feels it at once. The system rounds it up to a page.
+	pipeBytes = 4096
+	maxBad    = 200
+)
+
+// forbidden is what a daemon prints when it is broken: its own words for a panic, and the Go runtime's.
+var forbidden = regexp.MustCompile(`(?i)panic|DATA RACE|fatal error:`)
+
+func newLogWatch() (*logWatch, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := unix.FcntlInt(write.Fd(), unix.F_SETPIPE_SZ, pipeBytes); err != nil {
+		return nil, err
+	}
+	w := &logWatch{write: write, ended: make(chan struct{})}
+	w.taken = sync.NewCond(&w.mu)
+	go w.run(read)
+	return w, nil
+}
+
+func (w *logWatch) run(read *os.File) {
+	defer close(w.ended)
+	defer read.Close()
+	lines := bufio.NewReaderSize(read, pipeBytes)
+	for {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			w.line(line)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// line takes one, or waits while the log stands.
+func (w *logWatch) line(line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.stands {
+		w.taken.Wait()
+	}
+	w.last = keep(w.last, line)
+	if !strings.Contains(line, `"level":"info"`) {
+		w.words = keep(w.words, line)
+	}
+	if forbidden.MatchString(line) && len(w.bad) < maxBad {
+		w.bad = append(w.bad, line)
+	}
+}
+
+func keep(lines []string, line string) []string {
+	lines = append(lines, line)
+	return lines[max(0, len(lines)-keptLines):]
+}
+
+// stand has it take nothing, or go on.
+func (w *logWatch) stand(on bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stands = on
+	w.taken.Broadcast()
+}
+
+// lines gives the last ones: first warnings and errors, which many requests may have followed, then all.
+func (w *logWatch) lines() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Concat(w.words, w.last)
+}
+
+// broken gives those that no daemon may print.
+func (w *logWatch) broken() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.bad)
+}
+
+// close returns when all was read; the daemon has ended.
+func (w *logWatch) close() {
+	w.stand(false)
+	_ = w.write.Close()
+	<-w.ended
+}

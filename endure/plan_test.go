@@ -1,0 +1,107 @@
+//go:build linux
+
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var wide = stage{edges: 100, real: 3, proxied: 20}
+
+func TestSameSeedSamePlan(t *testing.T) {
+	for _, seed := range []uint64{0, 1, 42, 1 << 63} {
+		one, two := NewPlan(seed, 300, time.Minute, wide), NewPlan(seed, 300, time.Minute, wide)
+		if diff := cmp.Diff(one, two); diff != "" {
+			t.Errorf("seed %d gives two plans:\n%s", seed, diff)
+		}
+		if cmp.Equal(one.Faults, NewPlan(seed+1, 300, time.Minute, wide).Faults) {
+			t.Errorf("seeds %d and %d give one plan", seed, seed+1)
+		}
+	}
+}
+
+func TestPlan(t *testing.T) {
+	const n = 500
+	lasts := 10 * time.Minute
+	p := NewPlan(7, n, lasts, wide)
+	first, counts := map[Kind]bool{}, map[Kind]int{}
+	for i, f := range p.Faults {
+		if i < len(kinds) {
+			first[f.Kind] = true
+		}
+		counts[f.Kind]++
+		if f.Number != i+1 || f.At < 0 || f.At > lasts || i > 0 && f.At < p.Faults[i-1].At {
+			t.Errorf("fault %d: number %d at %v", i+1, f.Number, f.At)
+		}
+		if len(f.Edges) == 0 {
+			t.Errorf("fault %d, %s, has nobody to ask afterwards", f.Number, f.Kind)
+		}
+		seen, most := map[int]bool{}, map[target]int{realEdge: wide.real, theProxy: wide.proxied}[f.target()]
+		if most == 0 {
+			most = wide.edges
+		}
+		for _, e := range f.Edges {
+			if e < 0 || e >= most || seen[e] {
+				t.Errorf("fault %d, %s, is done to %v", f.Number, f.Kind, f.Edges)
+			}
+			seen[e] = true
+		}
+	}
+	if len(p.Faults) != n || len(first) != len(kinds) {
+		t.Errorf("%d faults; among the first are %d kinds of %d", len(p.Faults), len(first), len(kinds))
+	}
+	cards := 0
+	for _, k := range kinds {
+		cards += k.cards
+	}
+	for _, k := range kinds {
+		want := n * k.cards / cards
+		if got := counts[k.name]; got < want-k.cards-1 || got > want+k.cards+1 {
+			t.Errorf("%s comes %d times, want some %d", k.name, got, want)
+		}
+	}
+}
+
+func TestFewFaults(t *testing.T) {
+	if p := NewPlan(1, 3, time.Second, stage{1, 1, 1}); len(p.Faults) != 3 {
+		t.Errorf("%d faults, want 3", len(p.Faults))
+	}
+}
+
+func TestWhatMayOverlap(t *testing.T) {
+	fault := func(k Kind, edges ...int) *Fault { return &Fault{Kind: k, Edges: edges} }
+	for _, c := range []struct {
+		name     string
+		running  *Fault
+		next     *Fault
+		overlaps bool
+	}{
+		{"different Edges", fault(LinksReset, 1, 2), fault(LinksSilent, 3), true},
+		{"one Edge of both", fault(LinksReset, 1, 2), fault(LinksSilent, 3, 2), false},
+		{"an Edge of the fleet and a real one", fault(LinksReset, 1), fault(EdgeKilled, 1), true},
+		{"one real Edge", fault(EdgeStopped, 1), fault(EdgeKilled, 1), false},
+		{"the proxy, once only", fault(ProxySlow, 1), fault(ProxyCut, 2), false},
+		{"peers disturb nobody", fault(DeafEdge, 1), fault(DeafEdge, 1), true},
+		{"the daemon waits for others", fault(LinksReset, 1), fault(DaemonKilled, 2), false},
+		{"others wait for the daemon", fault(DaemonStopped, 1), fault(LinksReset, 2), false},
+		{"others wait for the log", fault(LogStands, 1), fault(HalfFrames, 2), false},
+	} {
+		s := newSchedule()
+		c.running.Number, c.next.Number = 1, 2
+		if !s.begin(c.running) {
+			t.Fatalf("%s: the first one has to wait", c.name)
+		}
+		if got := s.begin(c.next); got != c.overlaps {
+			t.Errorf("%s: overlaps %v, want %v", c.name, got, c.overlaps)
+		}
+		if !c.overlaps {
+			s.end(c.running)
+			if !s.begin(c.next) {
+				t.Errorf("%s: it still waits when the other is over", c.name)
+			}
+		}
+	}
+}

@@ -1,0 +1,202 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iop/load/daemon"
+)
+
+// soakOptions say how large a run is.
+type soakOptions struct {
+	edges    int
+	duration time.Duration
+	rates    rates
+	progress io.Writer
+}
+
+// config has small buffers, so that they are full soon, and what grows after that is a leak. An Edge keeps what it is asked in some
+// 20 s, and not less: the load looks after its commands for that long. At 300 commands a second and 2,000 Edges that is 11 commands,
+// which nearly every Edge has had after two minutes, and the fleet's buffers are full in seconds.
+func (o *soakOptions) config() string {
+	records := 8 + 20*o.rates.commands/o.edges
+	return fmt.Sprintf(`server: {id: soak, http_listen: "127.0.0.1:0", wire_listen: "127.0.0.1:0", edge_wire_listen: "127.0.0.1:0", debug_listen: "127.0.0.1:0"}
+edges: {retain_disconnected_max: 1000}
+events: {fleet_buffer: 8192, edge_buffer: %d}
+audit: {fleet_buffer: 8192, edge_buffer: %d}
+log: {format: json}
+`, 2*records, records)
+}
+
+const (
+	churnPercent = 2 // of the Edges, a second
+	churnStep    = 100 * time.Millisecond
+	churnAway    = time.Second
+	soakSamples  = 30 // in a run, but none sooner than soakLeast after another
+	soakLeast    = 2 * time.Second
+	warmLongest  = 4 * time.Minute // until the buffers are full, and half of a run that is short
+)
+
+func soakCommand(progress io.Writer) *cobra.Command {
+	o := soakOptions{rates: rates{status: 50, commands: 300, clients: 1, readers: 2}, progress: progress}
+	path, page := "", ""
+	cmd := &cobra.Command{
+		Use:   "soak",
+		Short: "Load for long, and want memory, goroutines and descriptors to stay as they are",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.edges < 1 || o.duration < 10*time.Second {
+				return usageError{errors.New("--edges must be more than 0, and --duration at least 10s")}
+			}
+			if err := raiseFileLimit(o.edges); err != nil {
+				return err
+			}
+			r, err := runSoak(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			text := r.Text()
+			fmt.Fprint(cmd.OutOrStdout(), text)
+			if page != "" {
+				if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+					return fmt.Errorf("the page: %w", err)
+				}
+			}
+			return errors.Join(writeReport(path, r), held(r.OK))
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.edges, "edges", 2000, "simulated Edges")
+	f.DurationVar(&o.duration, "duration", 30*time.Minute, "how long")
+	f.StringVar(&path, "report", "", "write the report as JSON to this `file`")
+	f.StringVar(&page, "write", "", "write the report as Markdown to this `file`")
+	return cmd
+}
+
+// soak is a run under way.
+type soak struct {
+	opts   soakOptions
+	log    *logWatch
+	daemon *daemon.Daemon
+	ask    *asker
+	debug  *asker
+	field  *field
+	report *SoakReport
+}
+
+// runSoak does a run and gives its report; an error when nothing could be done.
+func runSoak(ctx context.Context, o soakOptions) (*SoakReport, error) {
+	dir, err := os.MkdirTemp("", "iop-soak")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if err := build(ctx, dir, false, o.progress); err != nil {
+		return nil, err
+	}
+	s := &soak{opts: o, report: newSoakReport(o)}
+	if s.log, err = newLogWatch(); err != nil {
+		return nil, err
+	}
+	defer s.log.close()
+	s.daemon, err = daemon.Start(daemon.Options{Bin: filepath.Join(dir, "iop-control-plane"), Config: o.config(), Output: s.log.write})
+	if err != nil {
+		return nil, err
+	}
+	defer s.daemon.Close()
+	a := s.daemon.Addresses()
+	s.ask, s.debug = newAsker("http://"+a.HTTP), newAsker("http://"+a.Debug)
+	s.field = newField("soak", where{s.ask.base, a.EdgeWire, "ws://" + a.Wire + "/client"}, o.edges, o.rates)
+	defer s.field.close()
+	if err := s.field.begin(ctx); err != nil {
+		return nil, fmt.Errorf("the Edges don't connect: %w", err)
+	}
+	if err := s.perform(ctx); err != nil {
+		return nil, err
+	}
+	s.field.endTraffic()
+	s.report.Books = s.field.books()
+	s.report.Broken = s.log.broken()
+	for name, m := range s.field.meters() {
+		s.report.Asked[name] = m.Counts().OK
+	}
+	s.report.judge()
+	return s.report, nil
+}
+
+// perform samples, while Edges come and go.
+func (s *soak) perform(ctx context.Context) error {
+	churning, enough := context.WithCancel(ctx)
+	var churn sync.WaitGroup
+	churn.Go(func() { s.churn(churning) })
+	defer churn.Wait()
+	defer enough()
+	began, every := time.Now(), max(soakLeast, s.opts.duration/soakSamples)
+	for at := every; at <= s.opts.duration; at += every {
+		if !sleep(ctx, time.Until(began.Add(at))) {
+			s.report.Interrupted = true
+			return nil
+		}
+		one, err := s.sample(ctx, time.Since(began))
+		if err != nil {
+			return fmt.Errorf("%w; the daemon's last lines:\n%s", err, s.log.lines())
+		}
+		s.report.Samples = append(s.report.Samples, one)
+		fmt.Fprintf(s.opts.progress, "soak: %v of %v: %s\n", time.Since(began).Round(time.Second), s.opts.duration, one.text())
+	}
+	return nil
+}
+
+// looks are taken for a sample, of which the least counts: between a collection and a look the load goes on, and makes garbage.
+const looks = 3
+
+// sample reads what the daemon holds once what is garbage has gone.
+func (s *soak) sample(ctx context.Context, at time.Duration) (Sample, error) {
+	one := Sample{AtS: at.Seconds()}
+	for i := range looks {
+		status, _, err := s.debug.do(ctx, http.MethodPost, "/debug/freeosmemory", nil)
+		if err == nil && status/100 != 2 {
+			err = fmt.Errorf("status %d", status)
+		}
+		if err != nil {
+			return one, fmt.Errorf("memory can't be freed: %w", err)
+		}
+		v, err := s.ask.metrics("go_memstats_heap_alloc_bytes", "go_goroutines", "process_open_fds", "process_resident_memory_bytes")
+		if err != nil {
+			return one, err
+		}
+		for j := range one.Values {
+			if i == 0 || v[j] < one.Values[j] {
+				one.Values[j] = v[j]
+			}
+		}
+	}
+	return one, nil
+}
+
+// churn has Edges go, half of them without a word, and come back.
+func (s *soak) churn(ctx context.Context) {
+	began, gone := time.Now(), 0
+	for at := began; sleep(ctx, time.Until(at)); at = at.Add(churnStep) {
+		due := int(at.Sub(began).Seconds() * churnPercent * float64(s.opts.edges) / 100)
+		var ways [2][]int
+		for ; gone < due; gone++ {
+			ways[gone%2] = append(ways[gone%2], rand.IntN(s.opts.edges))
+		}
+		for i, numbers := range ways {
+			s.field.fleet.Leave(numbers, i == 0, churnAway)
+		}
+	}
+}

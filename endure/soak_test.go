@@ -1,0 +1,33 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A short run with the real daemon. Its time is too short for a verdict on memory; what it wants is that all is measured, and
+// that the books are in order.
+func TestSoak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a quarter of a minute")
+	}
+	var stderr bytes.Buffer
+	r, err := runSoak(t.Context(), soakOptions{edges: 20, duration: 12 * time.Second, rates: rates{status: 20, commands: 20, readers: 1}, progress: &stderr})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	written := r.Text()
+	for _, want := range []string{"| live heap, MiB |", "| goroutines |", "| descriptors |", "| resident, MiB |",
+		"Lost 0, duplicated 0, misrouted 0, executed twice 0, out of order 0."} {
+		if !strings.Contains(written, want) {
+			t.Errorf("%q isn't written:\n%s", want, written)
+		}
+	}
+	if len(r.Broken) > 0 || grown(nil, r.Books) != "" || r.Asked["command"] == 0 {
+		t.Errorf("%s%q", written, r.Broken)
+	}
+}

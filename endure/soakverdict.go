@@ -1,0 +1,167 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// column is one of those of a Sample.
+type column struct {
+	name string
+	unit float64
+	form string
+}
+
+// columns are in a Sample's order.
+var columns = [4]column{
+	{"live heap, MiB", 1 << 20, "%.1f"},
+	{"goroutines", 1, "%.0f"},
+	{"descriptors", 1, "%.0f"},
+	{"resident, MiB", 1 << 20, "%.1f"},
+}
+
+// Sample is what the daemon held at one moment.
+type Sample struct {
+	AtS    float64    `json:"at_s"`
+	Values [4]float64 `json:"values"` // bytes of live heap, goroutines, descriptors, resident bytes
+}
+
+func (s Sample) text() string {
+	var all []string
+	for i, m := range columns {
+		all = append(all, m.name+" "+m.show(s.Values[i]))
+	}
+	return strings.Join(all, ", ")
+}
+
+func (m column) show(v float64) string { return fmt.Sprintf(m.form, v/m.unit) }
+
+// Trend compares the first third of what counts with the last.
+type Trend struct {
+	First   float64 `json:"first"` // the median
+	Last    float64 `json:"last"`
+	Percent float64 `json:"percent"`
+	Flat    bool    `json:"flat"`
+}
+
+// flatPercent is how much a measure may move from the first third to the last.
+const flatPercent = 5
+
+// trend is that of the values; they must be at least three.
+func trend(values []float64) Trend {
+	third := len(values) / 3
+	t := Trend{First: median(values[:third]), Last: median(values[len(values)-third:])}
+	t.Percent = 100 * (t.Last - t.First) / t.First
+	t.Flat = math.Abs(t.Percent) <= flatPercent
+	return t
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}
+
+// SoakReport is what came out of a run.
+type SoakReport struct {
+	StartedAt   time.Time         `json:"started_at"`
+	Edges       int               `json:"edges"`
+	DurationS   float64           `json:"duration_s"`
+	WarmS       float64           `json:"warm_s"` // what is before it doesn't count
+	Commands    int               `json:"commands_per_second"`
+	Statuses    int               `json:"statuses_per_second"`
+	Interrupted bool              `json:"interrupted"`
+	Samples     []Sample          `json:"samples"`
+	Trends      []Trend           `json:"trends"` // of each measure; none when too little was seen
+	Books       map[string]uint64 `json:"books"`
+	Asked       map[string]uint64 `json:"asked"`
+	Broken      []string          `json:"broken"` // what the daemon printed and no daemon may
+	Wrong       []string          `json:"wrong"`  // what did not hold
+	OK          bool              `json:"ok"`
+}
+
+func newSoakReport(o soakOptions) *SoakReport {
+	return &SoakReport{StartedAt: time.Now().UTC(), Edges: o.edges, DurationS: o.duration.Seconds(),
+		WarmS: min(warmLongest, o.duration/2).Seconds(), Commands: o.rates.commands, Statuses: o.rates.status,
+		Samples: []Sample{}, Trends: []Trend{}, Asked: map[string]uint64{}, Wrong: []string{}}
+}
+
+// judge says whether all held.
+func (r *SoakReport) judge() {
+	var counted []Sample
+	for _, s := range r.Samples {
+		if s.AtS > r.WarmS {
+			counted = append(counted, s)
+		}
+	}
+	switch {
+	case r.Interrupted:
+		r.Wrong = append(r.Wrong, "it was interrupted")
+	case len(counted) < 3:
+		r.Wrong = append(r.Wrong, "too little was seen")
+	}
+	for i := 0; i < len(columns) && len(counted) >= 3; i++ {
+		values := make([]float64, len(counted))
+		for j, s := range counted {
+			values[j] = s.Values[i]
+		}
+		t := trend(values)
+		r.Trends = append(r.Trends, t)
+		if !t.Flat {
+			r.Wrong = append(r.Wrong, fmt.Sprintf("%s moved by %+.1f%%", columns[i].name, t.Percent))
+		}
+	}
+	if wrong := grown(nil, r.Books); wrong != "" {
+		r.Wrong = append(r.Wrong, wrong)
+	}
+	if len(r.Broken) > 0 {
+		r.Wrong = append(r.Wrong, "the daemon printed: "+r.Broken[0])
+	}
+	r.OK = len(r.Wrong) == 0
+}
+
+// Text is the report as a page of Markdown.
+func (r *SoakReport) Text() string {
+	var b strings.Builder
+	lasts := time.Duration(r.DurationS * float64(time.Second))
+	fmt.Fprintf(&b, "# Soak\n\nWritten by `go run ./endure soak`; what it does and what must hold is in [resilience.md](resilience.md#soak).\n\n")
+	fmt.Fprintf(&b, "%s: %d Edges for %v, of which %d%% a second left and came back; %d commands and %d status reads a second, two\n"+
+		"live readers. Samples count from %v on, when the daemon's buffers were full.\n\n", r.StartedAt.Format(time.DateOnly), r.Edges, lasts,
+		churnPercent, r.Commands, r.Statuses, time.Duration(r.WarmS*float64(time.Second)))
+	fmt.Fprintf(&b, "| | first third | last third | moved | at most ±%d%% |\n|---|---|---|---|---|\n", flatPercent)
+	for i, t := range r.Trends {
+		fmt.Fprintf(&b, "| %s | %s | %s | %+.1f%% | %s |\n", columns[i].name, columns[i].show(t.First), columns[i].show(t.Last), t.Percent, yes(t.Flat))
+	}
+	fmt.Fprintf(&b, "\nMedians of each third. Answered as they must be: %s.\n", counts(r.Asked))
+	fmt.Fprintf(&b, "Lost %d, duplicated %d, misrouted %d, executed twice %d, out of order %d.\n\n", r.Books["lost"], r.Books["duplicated"],
+		r.Books["misrouted"], r.Books["executed twice"], r.Books["out of order"])
+	if r.OK {
+		b.WriteString("**All held.**\n\n")
+	} else {
+		fmt.Fprintf(&b, "**Did not hold:** %s.\n\n", strings.Join(r.Wrong, "; "))
+	}
+	b.WriteString("| after |")
+	for _, m := range columns {
+		fmt.Fprintf(&b, " %s |", m.name)
+	}
+	b.WriteString("\n|---|---|---|---|---|\n")
+	for _, s := range r.Samples {
+		fmt.Fprintf(&b, "| %v |", time.Duration(s.AtS*float64(time.Second)).Round(time.Second))
+		for i, v := range s.Values {
+			fmt.Fprintf(&b, " %s |", columns[i].show(v))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func yes(ok bool) string {
+	if ok {
+		return "yes"
+	}
+	return "**no**"
+}

@@ -1,0 +1,127 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Failure is something that did not hold.
+type Failure struct {
+	Fault  *Fault   `json:"fault"`  // nil: at the end of the run
+	Beside []Fault  `json:"beside"` // that were under way at the same time
+	What   string   `json:"what"`
+	Log    []string `json:"log"` // the daemon's last lines then
+	// HeldUpMS is the longest time in the last ten seconds that this process itself was not run for: on a machine that is so busy,
+	// the Control Plane may be no more to blame.
+	HeldUpMS float64 `json:"held_up_ms"`
+}
+
+// Recovery is how long it took from the end of each fault of a kind until all was well.
+type Recovery struct {
+	Kind     Kind    `json:"kind"`
+	Faults   int     `json:"faults"`
+	MedianMS float64 `json:"median_ms"`
+	MaxMS    float64 `json:"max_ms"`
+}
+
+// ChaosReport is what came out of a run.
+type ChaosReport struct {
+	Again       string            `json:"again"` // the command line that does this plan
+	Plan        Plan              `json:"plan"`
+	TookS       float64           `json:"took_s"`
+	Interrupted bool              `json:"interrupted"`
+	Dead        bool              `json:"dead"` // the daemon ended by itself, and the run with it
+	OK          bool              `json:"ok"`
+	Done        int               `json:"done"` // faults
+	Recoveries  []Recovery        `json:"recoveries"`
+	Asked       map[string]uint64 `json:"asked"`      // requests that were answered as they must be, by kind
+	Excused     map[string]uint64 `json:"excused"`    // that failed because of a fault
+	Operations  map[string]int    `json:"operations"` // at the end, by state
+	Before      figures           `json:"before"`
+	After       figures           `json:"after"`
+	Failures    []Failure         `json:"failures"`
+	took        map[Kind][]time.Duration
+}
+
+func newChaosReport(p Plan) *ChaosReport {
+	return &ChaosReport{Plan: p, Asked: map[string]uint64{}, Excused: map[string]uint64{}, Operations: map[string]int{},
+		Failures: []Failure{}, took: map[Kind][]time.Duration{}}
+}
+
+// judge adds up, and says whether all held.
+func (r *ChaosReport) judge() {
+	r.Recoveries = r.Recoveries[:0]
+	for _, kind := range slices.Sorted(maps.Keys(r.took)) {
+		took := slices.Sorted(slices.Values(r.took[kind]))
+		r.Recoveries = append(r.Recoveries, Recovery{Kind: kind, Faults: len(took), MedianMS: milliseconds(took[len(took)/2]),
+			MaxMS: milliseconds(took[len(took)-1])})
+	}
+	r.OK = len(r.Failures) == 0 && r.Done == len(r.Plan.Faults) && !r.Interrupted
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// grown names what grew in the books since they were last looked at, and by how much.
+func grown(before, now map[string]uint64) string {
+	var more []string
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if n := now[name]; n > before[name] {
+			more = append(more, fmt.Sprintf("%s: %d", name, n-before[name]))
+		}
+	}
+	return strings.Join(more, "; ")
+}
+
+// operation is what is looked at in the record of a command.
+type operation struct {
+	ID      string `json:"operation_id"`
+	State   string `json:"state"`
+	Message string `json:"message"`
+	Events  []struct {
+		Phase   string `json:"phase"`
+		Message string `json:"message"`
+	} `json:"events"`
+}
+
+// unsettled says what is wrong with an operation when nothing is under way any more, or "".
+func (o *operation) unsettled() string {
+	switch o.State {
+	case "succeeded", "failed", "rejected", "cancelled", "expired":
+		return ""
+	case "unknown":
+		for _, e := range o.Events {
+			if e.Phase == "unknown" && e.Message != "" {
+				return ""
+			}
+		}
+		return o.ID + " is unknown without a reason"
+	}
+	return o.ID + " is still " + o.State
+}
+
+// figures are what a daemon holds.
+type figures struct {
+	Descriptors int `json:"descriptors"`
+	Goroutines  int `json:"goroutines"`
+}
+
+// spare is how much more a daemon may hold at the end than at its start: connections that this side has just closed, and what the
+// first requests make once.
+const spare = 20
+
+// leak says what is held that wasn't before, or "".
+func (f figures) leak(before figures) string {
+	var leaks []string
+	if f.Descriptors > before.Descriptors+spare {
+		leaks = append(leaks, fmt.Sprintf("%d descriptors, %d at the start", f.Descriptors, before.Descriptors))
+	}
+	if f.Goroutines > before.Goroutines+spare {
+		leaks = append(leaks, fmt.Sprintf("%d goroutines, %d at the start", f.Goroutines, before.Goroutines))
+	}
+	return strings.Join(leaks, "; ")
+}

@@ -1,0 +1,156 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestGrown(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		before, now map[string]uint64
+		want        string
+	}{
+		{"nothing", map[string]uint64{"lost": 0}, map[string]uint64{"lost": 0}, ""},
+		{"told already", map[string]uint64{"lost": 2}, map[string]uint64{"lost": 2}, ""},
+		{"more", map[string]uint64{"lost": 2}, map[string]uint64{"lost": 5, "duplicated": 0}, "lost: 3"},
+		{"new", nil, map[string]uint64{"b": 1, "a": 2}, "a: 2; b: 1"},
+		{"a late answer isn't lost after all", map[string]uint64{"lost": 2}, map[string]uint64{"lost": 1}, ""},
+	} {
+		if got := grown(c.before, c.now); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestUnsettled(t *testing.T) {
+	for _, c := range []struct{ json, want string }{
+		{`{"operation_id":"1","state":"succeeded"}`, ""},
+		{`{"operation_id":"1","state":"expired"}`, ""},
+		{`{"operation_id":"1","state":"running"}`, "1 is still running"},
+		{`{"operation_id":"1","state":"sent"}`, "1 is still sent"},
+		{`{"operation_id":"1","state":"unknown","events":[{"phase":"unknown","message":"the connection ended"}]}`, ""},
+		{`{"operation_id":"1","state":"unknown","events":[{"phase":"unknown","message":null}]}`, "1 is unknown without a reason"},
+		{`{"operation_id":"1","state":"unknown","events":[{"phase":"accepted","message":"yes"}]}`, "1 is unknown without a reason"},
+	} {
+		var o operation
+		if err := json.Unmarshal([]byte(c.json), &o); err != nil {
+			t.Fatal(err)
+		}
+		if got := o.unsettled(); got != c.want {
+			t.Errorf("%s: %q, want %q", c.json, got, c.want)
+		}
+	}
+}
+
+func TestLeak(t *testing.T) {
+	before := figures{Descriptors: 10, Goroutines: 20}
+	for _, c := range []struct {
+		now  figures
+		want string
+	}{
+		{figures{10, 20}, ""},
+		{figures{10 + spare, 20 + spare}, ""},
+		{figures{5, 5}, ""},
+		{figures{11 + spare, 20}, "31 descriptors, 10 at the start"},
+		{figures{10, 21 + spare}, "41 goroutines, 20 at the start"},
+	} {
+		if got := c.now.leak(before); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.now, got, c.want)
+		}
+	}
+}
+
+func TestChaosVerdict(t *testing.T) {
+	plan := Plan{Seed: 9, Faults: []Fault{{Number: 1, Kind: LinksReset, Edges: []int{4}}, {Number: 2, Kind: LinksReset, Edges: []int{5}}, {Number: 3, Kind: EdgeKilled, Edges: []int{0}}}}
+	whole := func() *ChaosReport {
+		r := newChaosReport(plan)
+		r.Done = 3
+		r.took = map[Kind][]time.Duration{LinksReset: {3 * time.Second, time.Second}, EdgeKilled: {time.Millisecond}}
+		return r
+	}
+	for name, c := range map[string]struct {
+		spoil func(*ChaosReport)
+		ok    bool
+	}{
+		"all held": {func(*ChaosReport) {}, true},
+		"something didn't": {func(r *ChaosReport) {
+			r.Failures = []Failure{{What: "it", Fault: &plan.Faults[1], Log: []string{"last words\n"}}}
+		}, false},
+		"not all was done": {func(r *ChaosReport) { r.Done = 2 }, false},
+		"interrupted":      {func(r *ChaosReport) { r.Interrupted = true }, false},
+	} {
+		r := whole()
+		c.spoil(r)
+		r.judge()
+		if r.OK != c.ok || strings.Contains(r.Text(), "all held") != c.ok {
+			t.Errorf("%s: ok %v\n%s", name, r.OK, r.Text())
+		}
+		if len(r.Recoveries) != 2 || r.Recoveries[1] != (Recovery{LinksReset, 2, 3000, 3000}) {
+			t.Errorf("%s: recoveries %+v", name, r.Recoveries)
+		}
+		for _, f := range r.Failures {
+			for _, want := range []string{"seed 9", "2, links reset", "[5]", "last words", f.What} {
+				if !strings.Contains(r.Text(), want) {
+					t.Errorf("%s: %q isn't told:\n%s", name, want, r.Text())
+				}
+			}
+		}
+	}
+}
+
+func TestTrend(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		values []float64
+		flat   bool
+	}{
+		{"the same", []float64{100, 100, 100}, true},
+		{"one that is off doesn't count", []float64{100, 900, 100, 50, 50, 50, 101, 100, 1}, true},
+		{"five more", []float64{100, 100, 100, 100, 105, 105}, true},
+		{"six more", []float64{100, 100, 100, 100, 106, 106}, false},
+		{"six less", []float64{100, 100, 94}, false},
+	} {
+		if got := trend(c.values); got.Flat != c.flat {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+}
+
+func TestSoakVerdict(t *testing.T) {
+	const heap, fds = 0, 2
+	whole := func() *SoakReport {
+		r := newSoakReport(soakOptions{edges: 5, duration: 60 * time.Second})
+		r.Books = map[string]uint64{"lost": 0}
+		for i := 1; i <= 9; i++ {
+			s := Sample{AtS: float64(10 * i), Values: [4]float64{10 << 20, 50, 60, 30 << 20}}
+			if s.AtS <= r.WarmS {
+				s.Values[heap] = 1 // grows while it is warm-up, and may
+			}
+			r.Samples = append(r.Samples, s)
+		}
+		return r
+	}
+	for name, c := range map[string]struct {
+		spoil func(*SoakReport)
+		wrong string
+	}{
+		"all held":       {func(*SoakReport) {}, ""},
+		"more open":      {func(r *SoakReport) { r.Samples[7].Values[fds], r.Samples[8].Values[fds] = 70, 70 }, "descriptors moved by +16.7%"},
+		"one was lost":   {func(r *SoakReport) { r.Books["lost"] = 1 }, "lost: 1"},
+		"it panicked":    {func(r *SoakReport) { r.Broken = []string{"panic: x"} }, "panic: x"},
+		"too short":      {func(r *SoakReport) { r.Samples = r.Samples[:5] }, "too little was seen"},
+		"ended too soon": {func(r *SoakReport) { r.Interrupted = true }, "it was interrupted"},
+	} {
+		r := whole()
+		c.spoil(r)
+		r.judge()
+		if r.OK != (c.wrong == "") || !strings.Contains(r.Text(), c.wrong) || strings.Contains(r.Text(), "All held") != r.OK {
+			t.Errorf("%s: ok %v\n%s", name, r.OK, r.Text())
+		}
+	}
+}
