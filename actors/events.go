@@ -22,7 +22,7 @@ type subscriber struct {
 	missed atomic.Bool
 }
 
-// Fronts → events.
+// Fronts → operations → events: behind what was published before.
 type (
 	eventsAsk struct {
 		query EventQuery

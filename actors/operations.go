@@ -113,7 +113,7 @@ func (p *operations) Receive(ctx actor.Context) {
 	case *edgeForgotten:
 		p.log.forgetEdge(m.edgeID)
 		ctx.Forward(p.sys.events)
-	case *publish:
+	case *publish, *eventsAsk, *subscribeAsk, *unsubscribe: // who asks after something has happened finds its event
 		ctx.Forward(p.sys.events)
 	case *operationAsk:
 		m.to <- p.find(m.edgeID, m.operationID)

@@ -187,7 +187,7 @@ func (a audit) page(q OperationQuery) OperationPage {
 // Events gives a page of the fleet's events or of one Edge's.
 func (s *System) Events(ctx context.Context, q EventQuery) (EventPage, *wire.Fault) {
 	to := make(chan EventPage, 1)
-	s.root().Send(s.events, &eventsAsk{query: q, to: to})
+	s.root().Send(s.operations, &eventsAsk{query: q, to: to})
 	return await(ctx, to)
 }
 
@@ -195,10 +195,10 @@ func (s *System) Events(ctx context.Context, q EventQuery) (EventPage, *wire.Fau
 func (s *System) Subscribe(ctx context.Context, after string) (*Subscription, *wire.Fault) {
 	who := &subscriber{live: make(chan *LiveEvent, SubscriberBuffer)}
 	to := make(chan *Subscription, 1)
-	s.root().Send(s.events, &subscribeAsk{who: who, after: after, to: to})
+	s.root().Send(s.operations, &subscribeAsk{who: who, after: after, to: to})
 	sub, f := await(ctx, to)
 	if f != nil { // the ask is under way all the same
-		s.root().Send(s.events, &unsubscribe{who: who})
+		s.root().Send(s.operations, &unsubscribe{who: who})
 	}
 	return sub, f
 }

@@ -53,8 +53,9 @@ type usageError struct{ error }
 func rootCommand(env func(string) string) *cobra.Command {
 	f := &flags{env: env, given: map[string]string{}}
 	root := &cobra.Command{
-		Use:   "iop-control-plane",
-		Short: "Knows which Edges are connected, asks them, passes commands on",
+		Version: version,
+		Use:     "iop-control-plane",
+		Short:   "Knows which Edges are connected, asks them, passes commands on",
 		Long: `Runs the control plane in the foreground, until SIGTERM or SIGINT.
 
 Configuration: built-in defaults, then the YAML file, then the environment (IOP_...), then flags;

@@ -30,8 +30,9 @@ func rootCommand(env func(string) string) *cobra.Command {
 		return configs.LoadEdge(configs.Source{File: string(config), Env: env})
 	}
 	root := &cobra.Command{
-		Use:   "iop-edge",
-		Short: "Tells a Control Plane of a site's nodes and providers, and runs its commands",
+		Version: version,
+		Use:     "iop-edge",
+		Short:   "Tells a Control Plane of a site's nodes and providers, and runs its commands",
 		Long: `Runs an Edge in the foreground, until SIGTERM or SIGINT, whether or not its Control Plane can be
 reached.
 

@@ -38,8 +38,9 @@ func run(args []string, stdout, stderr io.Writer, env func(string) string) int {
 
 func (c *command) cobra() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "iop-load [scenario]",
-		Short: "Load a Control Plane with many simulated Edges",
+		Version: version,
+		Use:     "iop-load [scenario]",
+		Short:   "Load a Control Plane with many simulated Edges",
 		Long: `Connects simulated Edges to a Control Plane and asks and commands them through it, by a schedule that doesn't wait for
 answers; times count from the moment a request was due. Everything is held against the books: an answer that is lost, doubled
 or misrouted, a command that runs twice and an event out of order fail the run.

@@ -32,8 +32,9 @@ func rootCommand(env func(string) string) *cobra.Command {
 		return configs.LoadNode(configs.Source{File: string(config), Env: env})
 	}
 	root := &cobra.Command{
-		Use:   "iop-node",
-		Short: "Tells an Edge of a machine's serving backends",
+		Version: version,
+		Use:     "iop-node",
+		Short:   "Tells an Edge of a machine's serving backends",
 		Long: `Runs a Node agent in the foreground, until SIGTERM or SIGINT, whether or not its Edge can be
 reached.
 

@@ -77,8 +77,9 @@ func untilSignal(parent context.Context) (ctx context.Context, code func() int, 
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "iop",
-		Short: "Ask a Control Plane about its Edges, and have them run commands",
+		Version: version,
+		Use:     "iop",
+		Short:   "Ask a Control Plane about its Edges, and have them run commands",
 		Long: `iop asks a Control Plane about its Edges and has them run commands.
 
 Which Control Plane: --addr, else IOP_ADDR, else --context, else the context in use ("iop context"), else
