@@ -22,8 +22,8 @@ type asker struct {
 
 const maxAnswer = 16 << 20
 
-func newAsker(http_ string) *asker {
-	return &asker{base: http_, client: &http.Client{Timeout: requestTime, Transport: &http.Transport{DisableKeepAlives: true}}}
+func newAsker(base string) *asker {
+	return &asker{base: base, client: &http.Client{Timeout: requestTime, Transport: &http.Transport{DisableKeepAlives: true}}}
 }
 
 // do gives the status and the body of one answer.

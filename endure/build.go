@@ -10,13 +10,13 @@ import (
 )
 
 // build makes the binaries of this tree.
-func build(ctx context.Context, dir string, race bool, errors io.Writer) error {
+func build(ctx context.Context, dir string, race bool, stderr io.Writer) error {
 	args := []string{"build", "-o", dir}
 	if race {
 		args = append(args, "-race")
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, "iop/cmd/iop-control-plane", "iop/cmd/iop-edge")...)
-	cmd.Stderr = errors
+	cmd.Stderr = stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("building the daemon: %w", err)
 	}

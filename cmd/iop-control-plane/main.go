@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iop/cmd/internal/program"
 	"iop/configs"
 )
 
@@ -39,7 +40,7 @@ func run(args []string, stdout, stderr io.Writer, env func(string) string) int {
 		fmt.Fprintln(stderr, problems) // lines of file:line, to be read by an editor too
 		return exitUsage
 	}
-	fmt.Fprintln(stderr, "iop-control-plane:", err)
+	fmt.Fprintln(program.LastWords(stderr), "iop-control-plane:", err)
 	if usage := (usageError{}); errors.As(err, &usage) {
 		fmt.Fprintln(stderr, `"iop-control-plane --help" tells what there is.`)
 		return exitUsage

@@ -97,3 +97,16 @@ func TestAnEndDoesNotWaitForALogThatStands(t *testing.T) {
 		close(g.open)
 	})
 }
+
+func TestLastWords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{open: make(chan struct{})}
+		fmt.Fprintln(LastWords(g), "nobody takes it") // waits for ever if it waits for more than two seconds
+		close(g.open)
+		synctest.Wait()
+		fmt.Fprintln(LastWords(g), "goodbye")
+		if !strings.HasSuffix(g.got.String(), "goodbye\n") {
+			t.Errorf("it said %q", g.got.String())
+		}
+	})
+}

@@ -35,7 +35,7 @@ func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, problems) // lines of file:line, to be read by an editor too
 		return ExitUsage
 	}
-	fmt.Fprintf(stderr, "%s: %v\n", root.Name(), err)
+	fmt.Fprintf(LastWords(stderr), "%s: %v\n", root.Name(), err)
 	if usage := (usageError{}); errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "%q tells what there is.\n", root.Name()+" --help")
 		return ExitUsage
