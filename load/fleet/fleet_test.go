@@ -331,6 +331,25 @@ func TestAClone(t *testing.T) {
 	}
 }
 
+// Two with one id number their events in one row: a reader who sees a number twice must not take it for an event given twice.
+func TestAClonesEvents(t *testing.T) {
+	cp := startFakeCP(t)
+	f := startFleet(t, cp, func(o *Options) { o.PushInterval = 20 * time.Millisecond })
+	p := cp.peer()
+	awaitAll(t, f)
+	f.Clone([]int{0}, time.Minute)
+	seen := map[string]bool{}
+	for _, p := range []*peer{p, cp.peer(), p} {
+		for range 5 {
+			e := p.hear("event", func(m *iopv1.Envelope) bool { return m.GetEdgeNodeEvent() != nil }).GetEdgeNodeEvent()
+			if seen[e.Message] {
+				t.Errorf("two events are %q", e.Message)
+			}
+			seen[e.Message] = true
+		}
+	}
+}
+
 func TestCloseSaysGoodbye(t *testing.T) {
 	cp := startFakeCP(t)
 	f := startFleet(t, cp, func(o *Options) { o.Count = 3 })

@@ -60,8 +60,12 @@ func (e *edge) event() {
 			kind = iopv1.NodeEventKind_NODE_EVENT_KIND_READY
 		}
 	}
-	e.said++
+	counted := e
+	if e.clone {
+		counted = e.twin // two with one id, and one row of numbers
+	}
+	counted.said++
 	e.send(&iopv1.Envelope{Body: &iopv1.Envelope_EdgeNodeEvent{EdgeNodeEvent: &iopv1.EdgeNodeEvent{
-		NodeId: "gpu-0", Kind: kind, Message: EventPrefix + strconv.FormatUint(e.said, 10), OccurredAt: timestamppb.New(now)}}})
+		NodeId: "gpu-0", Kind: kind, Message: EventPrefix + strconv.FormatUint(counted.said, 10), OccurredAt: timestamppb.New(now)}}})
 	f.stats.events.Add(1)
 }
