@@ -60,7 +60,8 @@ func (c *chaos) look(f *Fault) {
 const (
 	// settleTime is for commands under way, and for what the daemon still ends by its own time limits.
 	settleTime = 30 * time.Second
-	pageSize   = 1000
+	// pageSize keeps an answer under maxAnswer, also when each command is one of those for an Edge that never reads.
+	pageSize = 20
 )
 
 // finish ends the load and looks at what is left.
