@@ -1,161 +1,131 @@
-// Command bench prints two figures that the Control Plane is held to, beside those of a plain server of goroutines
-// and a map (bench/baseline) that does the same job with the same codec:
+// Command bench prints what the Control Plane costs, beside a plain server of goroutines and a map (bench/baseline) that does
+// the same job with the same codec, at several numbers of Edges: memory, CPU by what is done, times of what goes over the
+// whole fleet. It tells which of the targets are held.
 //
-//   - what an idle Edge costs: resident bytes and goroutines, with many connected;
-//   - what a status round trip through HTTP costs: CPU of the server.
-//
-// Each server is a process of its own, built from this tree; Edges and HTTP callers are in this one. Run it in the
-// module's root (go run ./bench) on a machine that does nothing else.
+// Each server is a process of its own, built from this tree; Edges, HTTP callers and readers are in this one. Run it in the
+// module's root (go run ./bench) on a machine that does nothing else. The lines that begin with Benchmark are for benchstat:
+// benchstat -col /server FILE.
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
-	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"iop/load/daemon"
 )
 
+// settings are how much is measured.
 type settings struct {
-	idleEdges int // connected while memory is measured
-	cpuEdges  int // connected, and asked in turn, while CPU is measured
-	requests  int // a run
-	runs      int
-	callers   int
+	sizes     []int // Edges
+	count     int   // how often each figure is measured that isn't measured once a stand
 	shape     shape
+	calls     int // HTTP calls a measurement, where many call at once
+	frames    int // heartbeats or pushes a measurement, about
+	idleTime  time.Duration
+	eventTime time.Duration
+	pause     time.Duration // before memory is freed and read; twice that between the two
 }
 
 func main() {
-	s := settings{}
-	flag.IntVar(&s.idleEdges, "edges", 10000, "idle Edges, for memory")
-	flag.IntVar(&s.cpuEdges, "cpu-edges", 1000, "Edges that are asked, for CPU")
-	flag.IntVar(&s.requests, "requests", 30000, "status round trips a run")
-	flag.IntVar(&s.runs, "runs", 5, "runs of each server, in turn; the median counts")
-	flag.IntVar(&s.callers, "callers", 16, "HTTP callers at once, one keep-alive connection each")
-	flag.IntVar(&s.shape.nodes, "nodes", 4, "nodes an Edge")
-	flag.IntVar(&s.shape.providers, "providers", 2, "providers a node")
+	set := settings{shape: shape{4, 2}, calls: 10_000, frames: 40_000, idleTime: 20 * time.Second, eventTime: 5 * time.Second, pause: time.Second}
+	sizes := flag.String("sizes", "1000,5000,10000,19000", "numbers of Edges")
+	only := flag.String("only", "", "measure the figures alone whose names begin with these words, separated by commas: "+strings.Join(names(figures()), ", "))
+	flag.IntVar(&set.count, "count", 3, "how often a figure is measured; the median counts")
+	page := flag.String("write", "", "write tables into this page between its marks, and a picture beside it")
 	flag.Parse()
-	if err := run(s); err != nil {
+	err := set.check(*sizes, flag.Args())
+	some, unknown := chosen(figures(), split(*only))
+	if err == nil && len(unknown) > 0 {
+		err = fmt.Errorf("-only: there is no figure like %s", strings.Join(unknown, ", "))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout, &set, some, *page); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(s settings) error {
+func names(all []figure) (names []string) {
+	for _, f := range all {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+func split(words string) []string {
+	return strings.FieldsFunc(words, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// check reads the sizes.
+func (s *settings) check(sizes string, rest []string) error {
+	for _, word := range split(sizes) {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 || n > maxEdges {
+			return fmt.Errorf("-sizes: %q is no number from 1 to %d", word, maxEdges)
+		}
+		s.sizes = append(s.sizes, n)
+	}
+	switch {
+	case len(s.sizes) == 0:
+		return fmt.Errorf("-sizes: there is none")
+	case s.count < 1:
+		return fmt.Errorf("-count: it must be 1 or more")
+	case len(rest) > 0:
+		return fmt.Errorf("what is %q?", rest[0])
+	}
+	return nil
+}
+
+func run(ctx context.Context, out io.Writer, set *settings, figures []figure, page string) error {
 	dir, err := os.MkdirTemp("", "iop-bench")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	build := exec.Command("go", "build", "-o", dir, "./cmd/iop-control-plane", "./bench/baseline")
+	kinds, err := build(ctx, dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(out, benchHead())
+	r := newResults(out)
+	for _, n := range set.sizes {
+		if err := r.measure(ctx, set, figures, kinds, n); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(out, "\n%s\n%s\nTargets:\n%s", machine(), r.table(figures), verdicts(r))
+	if outlook := r.outlook(); outlook != "" {
+		fmt.Fprint(out, "\n"+outlook)
+	}
+	if page == "" {
+		return nil
+	}
+	return r.write(page, set, figures)
+}
+
+// build makes both servers, in the module's root or below.
+func build(ctx context.Context, dir string) ([]kind, error) {
+	build := exec.CommandContext(ctx, "go", "build", "-o", dir, "iop/cmd/iop-control-plane", "iop/bench/baseline")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
-		return fmt.Errorf("building the servers: %w", err)
+		return nil, fmt.Errorf("building the servers: %w", err)
 	}
-	kinds := []*kind{
-		{name: "control plane", options: controlPlane(filepath.Join(dir, "iop-control-plane"))},
-		{name: "baseline", options: daemon.Options{Bin: filepath.Join(dir, "baseline")}},
-	}
-	fmt.Printf("Idle Edges: %d connected, hello, one snapshot of %d nodes with %d providers each, heartbeats.\n", s.idleEdges, s.shape.nodes, s.shape.providers)
-	fmt.Println("Growth of VmRSS from before to after, each read after POST /debug/freeosmemory and 2 s.")
-	for _, k := range kinds {
-		for _, pushes := range []bool{false, true} {
-			if err := k.measureIdle(s, pushes); err != nil {
-				return fmt.Errorf("%s: %w", k.name, err)
-			}
-		}
-	}
-	fmt.Printf("\nStatus round trips: GET /edges/{id}/status over %d Edges, %d callers in a closed loop, %d a run.\n", s.cpuEdges, s.callers, s.requests)
-	fmt.Println("CPU of the server's process (user and system) by round trip.")
-	if err := measureCPU(s, kinds); err != nil {
-		return err
-	}
-	ratio := kinds[0].medianCPU() / kinds[1].medianCPU()
-	for _, k := range kinds {
-		fmt.Printf("  %-14s median %.1f µs\n", k.name, k.medianCPU())
-	}
-	fmt.Printf("  ratio %.2f (at most 1.15 wanted)\n", ratio)
-	return nil
-}
-
-// kind is one of the servers that are compared.
-type kind struct {
-	name    string
-	options daemon.Options
-	load    func(requests int) (cpuMicros, rate float64, err error)
-	cpu     []float64 // µs a round trip, a run each
-}
-
-func (k *kind) medianCPU() float64 {
-	sorted := slices.Sorted(slices.Values(k.cpu))
-	return sorted[len(sorted)/2]
-}
-
-func (k *kind) measureIdle(s settings, pushes bool) error {
-	server, err := start(k.options)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	// What the first connections and scrapes make once is no Edge's cost.
-	if err := server.warmUp(s.shape); err != nil {
-		return err
-	}
-	before, goroutines, err := server.settled()
-	if err != nil {
-		return err
-	}
-	edges, took, err := connect(server.edgeWire, s.idleEdges, s.shape, pushes)
-	if err != nil {
-		return err
-	}
-	defer edges.close()
-	after, goroutinesAfter, err := server.settled()
-	if err != nil {
-		return err
-	}
-	n := float64(s.idleEdges)
-	what := "hello alone"
-	if pushes {
-		what = fmt.Sprintf("and a snapshot of %d bytes", snapshotBytes(s.shape))
-	}
-	fmt.Printf("  %-14s %-30s %6.0f bytes and %.2f goroutines an Edge, connected in %.1f s\n", k.name, what,
-		float64(after-before)/n, float64(goroutinesAfter-goroutines)/n, took.Seconds())
-	return nil
-}
-
-// measureCPU lets both servers run and loads them in turn, so that what else the machine does hits both.
-func measureCPU(s settings, kinds []*kind) error {
-	for _, k := range kinds {
-		server, err := start(k.options)
-		if err != nil {
-			return fmt.Errorf("%s: %w", k.name, err)
-		}
-		defer server.Close()
-		edges, _, err := connect(server.edgeWire, s.cpuEdges, s.shape, true)
-		if err != nil {
-			return fmt.Errorf("%s: %w", k.name, err)
-		}
-		defer edges.close()
-		k.load = func(requests int) (float64, float64, error) { return server.load(s, requests) }
-		if _, _, err := k.load(s.requests / 4); err != nil {
-			return fmt.Errorf("%s: %w", k.name, err)
-		}
-	}
-	for range s.runs {
-		for _, k := range kinds {
-			cpu, rate, err := k.load(s.requests)
-			if err != nil {
-				return fmt.Errorf("%s: %w", k.name, err)
-			}
-			k.cpu = append(k.cpu, cpu)
-			fmt.Printf("  %-14s %.1f µs (%.0f a second)\n", k.name, cpu, rate)
-		}
-		time.Sleep(time.Second)
-	}
-	return nil
+	return []kind{
+		controlPlane(filepath.Join(dir, "iop-control-plane")),
+		{baseline, daemon.Options{Bin: filepath.Join(dir, "baseline")}},
+	}, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,22 +12,34 @@ import (
 	"iop/load/daemon"
 )
 
-// server is one of the two, running.
-type server struct {
-	*daemon.Daemon
-	http     string // http://host:port
-	edgeWire string // host:port
-	debug    string // http://host:port
+// kind is one of the servers that are compared.
+type kind struct {
+	name    string
+	options daemon.Options
 }
 
-func controlPlane(bin string) daemon.Options {
-	return daemon.Options{Bin: bin, Config: `server:
+// The servers' names in what is printed.
+const (
+	plane    = "control-plane"
+	baseline = "baseline"
+)
+
+func controlPlane(bin string) kind {
+	return kind{plane, daemon.Options{Bin: bin, Config: `server:
   id: bench
   http_listen: 127.0.0.1:0
   wire_listen: 127.0.0.1:0
   edge_wire_listen: 127.0.0.1:0
   debug_listen: 127.0.0.1:0
-`}
+`}}
+}
+
+// server is one that runs.
+type server struct {
+	*daemon.Daemon
+	http     string // http://host:port
+	edgeWire string // host:port
+	debug    string // http://host:port
 }
 
 func start(o daemon.Options) (*server, error) {
@@ -38,64 +51,100 @@ func start(o daemon.Options) (*server, error) {
 	return &server{Daemon: d, http: "http://" + a.HTTP, edgeWire: a.EdgeWire, debug: "http://" + a.Debug}, nil
 }
 
-// own is for what is asked beside the load. A server that hangs must not hang the bench.
-var own = &http.Client{Timeout: 10 * time.Second}
+// callTime is the longest that a call may take. A server that hangs must not hang the bench.
+const callTime = time.Minute
 
-func fetch(method, url string) (string, error) {
-	request, err := http.NewRequest(method, url, nil)
+var beside = &http.Client{Timeout: callTime}
+
+// call gives the body of an answer, which must be a good one.
+func call(ctx context.Context, client *http.Client, method, url, body string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	response, err := own.Do(request)
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := client.Do(request)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	answer, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode/100 != 2 {
 		err = fmt.Errorf("%s %s: %s", method, url, response.Status)
 	}
-	return string(body), err
+	return answer, err
 }
 
+// warmEdges are connected before anything is measured.
+const warmEdges = 50
+
 // warmUp connects a few Edges, asks them and lets them go.
-func (s *server) warmUp(shape shape) error {
-	edges, _, err := connect(s.edgeWire, 50, shape, true)
+func (s *server) warmUp(ctx context.Context, n int, shape shape) error {
+	f, err := newFleet(s.edgeWire, n, shape)
 	if err != nil {
 		return err
 	}
-	defer edges.close()
-	for i := range 50 {
-		if _, err := fetch(http.MethodGet, s.http+"/edges/"+edgeID(i)+"/status"); err != nil {
+	defer f.close()
+	if err := f.connect(ctx); err != nil {
+		return err
+	}
+	if err := f.push(ctx, 1); err != nil {
+		return err
+	}
+	for _, e := range f.all {
+		if _, err := call(ctx, beside, http.MethodGet, s.http+"/edges/"+e.id+"/status", ""); err != nil {
 			return err
 		}
 	}
-	_, err = fetch(http.MethodGet, s.http+"/metrics")
+	_, err = call(ctx, beside, http.MethodGet, s.http+"/metrics", "")
 	return err
 }
 
-// settled gives resident bytes and goroutines once what is garbage has gone.
-func (s *server) settled() (rss, goroutines int64, err error) {
-	time.Sleep(time.Second)
+// usage is what a server holds at one moment.
+type usage struct{ resident, goroutines float64 }
+
+// settled waits until what is garbage has gone.
+func (s *server) settled(ctx context.Context, pause time.Duration) (usage, error) {
+	if err := wait(ctx, pause); err != nil {
+		return usage{}, err
+	}
 	for range 2 { // the second one frees what finalizers and pools let go at the first
-		if _, err := fetch(http.MethodPost, s.debug+"/debug/freeosmemory"); err != nil {
-			return 0, 0, err
+		if _, err := call(ctx, beside, http.MethodPost, s.debug+"/debug/freeosmemory", ""); err != nil {
+			return usage{}, err
 		}
 	}
-	time.Sleep(2 * time.Second)
-	metrics, err := fetch(http.MethodGet, s.http+"/metrics")
+	if err := wait(ctx, 2*pause); err != nil {
+		return usage{}, err
+	}
+	metrics, err := call(ctx, beside, http.MethodGet, s.http+"/metrics", "")
 	if err != nil {
-		return 0, 0, err
+		return usage{}, err
 	}
-	for line := range strings.Lines(metrics) {
-		if n, ok := strings.CutPrefix(line, "go_goroutines "); ok {
-			f, err := strconv.ParseFloat(strings.TrimSpace(n), 64)
-			if err != nil {
-				return 0, 0, err
-			}
-			goroutines = int64(f)
-		}
+	goroutines, err := gauge(string(metrics), "go_goroutines")
+	if err != nil {
+		return usage{}, err
 	}
 	u, err := s.Process().Usage()
-	return u.Resident, goroutines, err
+	return usage{float64(u.Resident), goroutines}, err
+}
+
+// gauge finds one number in Prometheus's text.
+func gauge(metrics, name string) (float64, error) {
+	for line := range strings.Lines(metrics) {
+		if n, ok := strings.CutPrefix(line, name+" "); ok {
+			return strconv.ParseFloat(strings.TrimSpace(n), 64)
+		}
+	}
+	return 0, fmt.Errorf("no %s in the metrics", name)
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }

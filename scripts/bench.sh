@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Measures what docs/performance.md tells: memory and CPU beside a plain baseline server, and the packages' benchmarks.
-# Run it on a machine that does nothing else. Arguments go to the first part (-edges 10000 -runs 5 …).
+# Measures what docs/performance.md tells: the daemon beside a plain baseline server, and the packages' benchmarks.
+# Run it on a machine that does nothing else; it takes some 15 minutes. Arguments go to the first part
+# (-only idle,status -sizes 1000,10000 -count 6 -write docs/performance.md).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go run ./bench "$@"

@@ -23,11 +23,14 @@ const (
 
 // server has a map of connections under a mutex.
 type server struct {
-	mu    sync.RWMutex
-	edges map[string]*edge
+	mu     sync.RWMutex
+	edges  map[string]*edge
+	events hub
 }
 
-func newServer() *server { return &server{edges: map[string]*edge{}} }
+func newServer() *server {
+	return &server{edges: map[string]*edge{}, events: hub{readers: map[chan []byte]struct{}{}}}
+}
 
 func (s *server) get(id string) *edge {
 	s.mu.RLock()
@@ -96,6 +99,9 @@ func (s *server) serve(c net.Conn) {
 		m, err := e.next()
 		if err != nil || e.take(m) != nil {
 			return
+		}
+		if event := m.GetEdgeNodeEvent(); event != nil {
+			s.events.publish(e.id, event)
 		}
 	}
 }
@@ -171,6 +177,21 @@ var errBusy = errors.New("too many requests are unanswered")
 
 // askStatus makes the round trip.
 func (e *edge) askStatus(ctx context.Context, timeout time.Duration) (*iopv1.EdgeStatusResponse, error) {
+	m, err := e.ask(ctx, &iopv1.Envelope{Body: &iopv1.Envelope_EdgeStatusRequest{
+		EdgeStatusRequest: &iopv1.EdgeStatusRequest{Timeout: durationpb.New(timeout)}}})
+	if err != nil {
+		return nil, err
+	}
+	if status := m.GetEdgeStatusResponse(); status != nil {
+		return status, nil
+	}
+	return nil, errNonsense
+}
+
+var errNonsense = errors.New("nonsense")
+
+// ask sends a request, which gets an id, and waits for its answer.
+func (e *edge) ask(ctx context.Context, request *iopv1.Envelope) (*iopv1.Envelope, error) {
 	reply := make(chan *iopv1.Envelope, 1)
 	e.mu.Lock()
 	if len(e.pending) >= maxInFlight {
@@ -181,24 +202,20 @@ func (e *edge) askStatus(ctx context.Context, timeout time.Duration) (*iopv1.Edg
 		e.pending = map[uint64]chan *iopv1.Envelope{}
 	}
 	e.nextID++
-	id := e.nextID
-	e.pending[id] = reply
+	request.Id = e.nextID
+	e.pending[request.Id] = reply
 	e.mu.Unlock()
-	err := e.send(&iopv1.Envelope{Id: id, Body: &iopv1.Envelope_EdgeStatusRequest{
-		EdgeStatusRequest: &iopv1.EdgeStatusRequest{Timeout: durationpb.New(timeout)}}})
+	err := e.send(request)
 	if err == nil {
 		select {
 		case m := <-reply:
-			if status := m.GetEdgeStatusResponse(); status != nil {
-				return status, nil
-			}
-			return nil, errors.New("nonsense")
+			return m, nil
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
 	}
 	e.mu.Lock()
-	delete(e.pending, id)
+	delete(e.pending, request.Id)
 	e.mu.Unlock()
 	return nil, err
 }

@@ -1,7 +1,7 @@
 // Command baseline is what the Control Plane's cost is held against: a plain server of goroutines and a map that does
-// the same job with the same codec. It answers hellos and heartbeats, and GET /edges/{id}/status by asking the Edge. It
-// has no actors and no audit, and of all that is around a status read (auth, request ids, metrics, problems)
-// nothing.
+// the same job with the same codec. It answers hellos and heartbeats, keeps the newest snapshot, asks an Edge or all for
+// their status, passes commands on, and hands events to live readers. It has no actors, no audit, no history of events,
+// no pages and no filters, and of all that is around a request (auth, request ids, metrics, problems) nothing.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -44,10 +45,16 @@ func run(addressesFile string) error {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /edges/{id}/status", s.status)
+	mux.HandleFunc("POST /edges/{id}/commands", s.command)
+	mux.HandleFunc("GET /edges", s.list)
+	mux.HandleFunc("GET /fleet/summary", s.summary)
+	mux.HandleFunc("GET /fleet/status", s.gather)
+	mux.HandleFunc("GET /fleet/events", s.live)
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "go_goroutines %d\n", runtime.NumGoroutine())
 	})
 	mux.HandleFunc("POST /debug/freeosmemory", func(http.ResponseWriter, *http.Request) { debug.FreeOSMemory() })
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	return http.Serve(web, mux)
 }

@@ -60,7 +60,11 @@ func (s *server) status(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "edge_timeout", http.StatusGatewayTimeout)
 		return
 	}
-	body, err := json.Marshal(viewOf(status, time.Now()))
+	writeJSON(w, viewOf(status, time.Now()))
+}
+
+func writeJSON(w http.ResponseWriter, view any) {
+	body, err := json.Marshal(view)
 	if err != nil {
 		http.Error(w, "internal", http.StatusInternalServerError)
 		return

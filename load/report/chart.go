@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"math"
 	"strings"
+
+	"iop/load/plot"
 )
 
 // chart is one picture of the page, as SVG that takes its colours from the page's style.
@@ -66,7 +68,7 @@ func (c *chart) svg() template.HTML {
 	openSVG(&b, c.title)
 	drawAxes(&b, x, xTicks, c.xUnit, y, yTicks, c.unit)
 	for _, m := range c.marks {
-		at := left + x.at(m.x)
+		at := left + x.At(m.x)
 		fmt.Fprintf(&b, `<line class="mark" x1="%.1f" x2="%.1f" y1="%g" y2="%g"><title>%s</title></line>`, at, at, top, chartHeight-below, html.EscapeString(m.text))
 	}
 	for i, s := range c.series {
@@ -76,7 +78,7 @@ func (c *chart) svg() template.HTML {
 	return template.HTML(b.String())
 }
 
-func (c *chart) axes() (x axis, xTicks []float64, y axis, yTicks []float64) {
+func (c *chart) axes() (x plot.Axis, xTicks []float64, y plot.Axis, yTicks []float64) {
 	lowest, highest, last := math.Inf(1), math.Inf(-1), 0.0
 	for _, s := range c.series {
 		for _, p := range s.points {
@@ -86,15 +88,15 @@ func (c *chart) axes() (x axis, xTicks []float64, y axis, yTicks []float64) {
 			}
 		}
 	}
-	x, xTicks = linear(last, chartWidth-left-right)
-	x.high = max(last, 1) // the line goes to the edge, whatever the last tick
-	for len(xTicks) > 1 && xTicks[len(xTicks)-1] > x.high {
+	x, xTicks = plot.Linear(last, chartWidth-left-right)
+	x.High = max(last, 1) // the line goes to the edge, whatever the last tick
+	for len(xTicks) > 1 && xTicks[len(xTicks)-1] > x.High {
 		xTicks = xTicks[:len(xTicks)-1]
 	}
 	if c.log {
-		y, yTicks = decades(max(lowest, 0.01), highest, chartHeight-top-below)
+		y, yTicks = plot.Decades(max(lowest, 0.01), highest, chartHeight-top-below)
 	} else {
-		y, yTicks = linear(highest, chartHeight-top-below)
+		y, yTicks = plot.Linear(highest, chartHeight-top-below)
 	}
 	return x, xTicks, y, yTicks
 }
@@ -103,23 +105,23 @@ func openSVG(b *strings.Builder, title string) {
 	fmt.Fprintf(b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`, chartWidth, chartHeight, html.EscapeString(title))
 }
 
-func drawAxes(b *strings.Builder, x axis, xTicks []float64, xUnit string, y axis, yTicks []float64, unit string) {
+func drawAxes(b *strings.Builder, x plot.Axis, xTicks []float64, xUnit string, y plot.Axis, yTicks []float64, unit string) {
 	for _, v := range yTicks {
-		at := chartHeight - below - y.at(v)
+		at := chartHeight - below - y.At(v)
 		fmt.Fprintf(b, `<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text class="y" x="%g" y="%.1f">%s</text>`,
-			left, chartWidth-right, at, at, left-6, at+4, label(v))
+			left, chartWidth-right, at, at, left-6, at+4, plot.Label(v))
 	}
 	for _, v := range xTicks {
-		if x.at(v) > x.length-xUnitRoom {
+		if x.At(v) > x.Length-xUnitRoom {
 			continue // there stands the unit
 		}
-		fmt.Fprintf(b, `<text class="x" x="%.1f" y="%g">%s</text>`, left+x.at(v), chartHeight-8, label(v))
+		fmt.Fprintf(b, `<text class="x" x="%.1f" y="%g">%s</text>`, left+x.At(v), chartHeight-8, plot.Label(v))
 	}
 	fmt.Fprintf(b, `<text class="unit" x="%g" y="%g">%s</text>`, left+4, top-10, html.EscapeString(unit))
 	fmt.Fprintf(b, `<text class="end" x="%g" y="%g">%s</text>`, chartWidth-right, chartHeight-8, html.EscapeString(xUnit))
 }
 
-func path(points []point, x, y axis) string {
+func path(points []point, x, y plot.Axis) string {
 	var b strings.Builder
 	pen := "M"
 	for _, p := range points {
@@ -127,7 +129,7 @@ func path(points []point, x, y axis) string {
 			pen = "M"
 			continue
 		}
-		fmt.Fprintf(&b, "%s%.1f %.1f", pen, left+x.at(p.x), chartHeight-below-y.at(p.y))
+		fmt.Fprintf(&b, "%s%.1f %.1f", pen, left+x.At(p.x), chartHeight-below-y.At(p.y))
 		pen = "L"
 	}
 	return b.String()
@@ -144,13 +146,13 @@ func histogram(title string, buckets []Bucket) template.HTML {
 	for _, one := range buckets {
 		most = max(most, one.Count)
 	}
-	x, xTicks := decades(buckets[0].UpToMS/bucketGrowth, buckets[len(buckets)-1].UpToMS, chartWidth-left-right)
-	y, yTicks := linear(float64(most), chartHeight-top-below)
+	x, xTicks := plot.Decades(buckets[0].UpToMS/bucketGrowth, buckets[len(buckets)-1].UpToMS, chartWidth-left-right)
+	y, yTicks := plot.Linear(float64(most), chartHeight-top-below)
 	openSVG(&b, title)
 	drawAxes(&b, x, xTicks, "ms", y, yTicks, "requests")
 	for _, one := range buckets {
-		from, to := x.at(one.UpToMS/bucketGrowth), x.at(one.UpToMS)
-		h := y.at(float64(one.Count))
+		from, to := x.At(one.UpToMS/bucketGrowth), x.At(one.UpToMS)
+		h := y.At(float64(one.Count))
 		fmt.Fprintf(&b, `<rect class="bar s0" x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%.3g to %.3g ms: %d</title></rect>`,
 			left+from+0.5, chartHeight-below-h, max(0.5, to-from-1), h, one.UpToMS/bucketGrowth, one.UpToMS, one.Count)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"iop/load/ledger"
 	"iop/load/measure"
+	"iop/load/plot"
 )
 
 func f(v float64) *float64 { return &v }
@@ -205,40 +206,8 @@ func TestHTMLOfARunThatMeasuredNothing(t *testing.T) {
 	}
 }
 
-func TestAxes(t *testing.T) {
-	for _, c := range []struct {
-		highest float64
-		want    []float64
-	}{
-		{0, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
-		{math.NaN(), []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
-		{3, []float64{0, 1, 2, 3}},
-		{10, []float64{0, 2, 4, 6, 8, 10}},
-		{10_001, []float64{0, 5000, 10000, 15000}},
-		{4321, []float64{0, 1000, 2000, 3000, 4000, 5000}},
-		{86, []float64{0, 20, 40, 60, 80, 100}},
-	} {
-		a, ticks := linear(c.highest, 100)
-		if diff := cmp.Diff(c.want, ticks, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })); diff != "" {
-			t.Errorf("linear(%v) (-want +got):\n%s", c.highest, diff)
-		}
-		if got := a.at(a.high); got != 100 {
-			t.Errorf("linear(%v): the end is at %v", c.highest, got)
-		}
-	}
-	a, ticks := decades(0.7, 350, 100)
-	if diff := cmp.Diff([]float64{0.1, 1, 10, 100, 1000}, ticks, cmp.Comparer(func(a, b float64) bool { return math.Abs(a/b-1) < 1e-9 })); diff != "" {
-		t.Errorf("decades (-want +got):\n%s", diff)
-	}
-	for v, want := range map[float64]float64{0.1: 0, 10: 50, 1000: 100, 0: 0, 1e9: 100} {
-		if got := a.at(v); math.Abs(got-want) > 1e-9 {
-			t.Errorf("%v is at %v, want %v", v, got, want)
-		}
-	}
-}
-
 func TestPathLeavesGaps(t *testing.T) {
-	x, y := axis{high: 10, length: 10}, axis{high: 10, length: 10}
+	x, y := plot.Axis{High: 10, Length: 10}, plot.Axis{High: 10, Length: 10}
 	got := path([]point{{0, 1}, {1, 1}, {2, math.NaN()}, {3, 1}}, x, y)
 	if strings.Count(got, "M") != 2 || strings.Count(got, "L") != 1 {
 		t.Errorf("path %q, want two strokes", got)

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"context"
+	"net/http"
+)
+
+const commandBody = `{"operation":"provider.drain","node_id":"gpu-0","parameters":{"provider_id":"vllm-0","grace_seconds":30}}`
+
+// commandCPU is what a command costs, from HTTP to the Edge and back. The Control Plane keeps a record of each and makes events
+// of its states; the baseline passes it on.
+var commandCPU = figure{
+	name: "Command",
+	per: []unit{
+		{cpuEach, "CPU a command, µs", toMicros},
+		{rateOf, "commands a second", asItIs},
+	},
+	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+		values, err := s.closedLoop(ctx, s.set.calls, func(ctx context.Context, client *http.Client, n int) error {
+			_, err := call(ctx, client, http.MethodPost, s.http+"/edges/"+s.edgeAt(n)+"/commands", commandBody)
+			return err
+		})
+		return s.set.calls, values, err
+	},
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
+)
+
+// edge is one that is simulated: it answers status requests and commands, at once and well.
+type edge struct {
+	f        *fleet
+	id       string
+	snapshot []byte // encoded
+
+	mu   sync.Mutex // held while something is written
+	conn net.Conn
+}
+
+// writeTime is how long a server may take nothing before the bench gives it up.
+const writeTime = 10 * time.Second
+
+var errRefused = errors.New("the hello was refused")
+
+// dial connects, and returns when the hello was answered.
+func (e *edge) dial(ctx context.Context) error {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", e.f.address)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	e.conn = conn
+	e.mu.Unlock()
+	_ = conn.SetReadDeadline(time.Now().Add(writeTime))
+	frames := wire.NewFrameReader(conn, wire.DefaultMaxFrameBytes)
+	err = e.send(&iopv1.Envelope{Id: 1, Body: &iopv1.Envelope_EdgeHelloRequest{EdgeHelloRequest: &iopv1.EdgeHelloRequest{
+		EdgeId: e.id, Name: "bench", Version: "1", ProtocolVersion: 1, InstanceId: "bench"}}})
+	if err == nil {
+		var m *iopv1.Envelope
+		if m, err = next(frames); err == nil && m.GetEdgeHelloResponse() == nil {
+			err = errRefused
+		}
+	}
+	if err != nil {
+		conn.Close()
+		return err
+	}
+	_ = conn.SetReadDeadline(time.Time{})
+	e.f.running.Go(func() { e.serve(frames) })
+	return nil
+}
+
+func next(frames *wire.FrameReader) (*iopv1.Envelope, error) {
+	frame, err := frames.Next()
+	if err != nil {
+		return nil, err
+	}
+	return wire.Decode(frame)
+}
+
+// serve answers until the connection ends.
+func (e *edge) serve(frames *wire.FrameReader) {
+	for {
+		m, err := next(frames)
+		if err != nil {
+			return
+		}
+		switch {
+		case m.GetEdgeStatusRequest() != nil:
+			err = e.write(appendAnswer(nil, e.snapshot, m.Id))
+		case m.GetEdgeCommandRequest() != nil:
+			err = e.send(&iopv1.Envelope{ReplyTo: m.Id, Body: &iopv1.Envelope_EdgeCommandResponse{EdgeCommandResponse: &iopv1.EdgeCommandResponse{
+				CommandId: m.GetEdgeCommandRequest().CommandId, Outcome: iopv1.CommandOutcome_COMMAND_OUTCOME_SUCCEEDED}}})
+		case m.GetPong() != nil && m.ReplyTo == counted:
+			e.f.pings.Release(1)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// counted is the number of the Pings whose Pongs are waited for.
+const counted = 1
+
+// ping sends one; how many may be unanswered in the whole fleet is bounded.
+func (e *edge) ping(ctx context.Context) error {
+	if err := e.f.pings.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	return e.send(&iopv1.Envelope{Id: counted, Body: &iopv1.Envelope_Ping{Ping: &iopv1.Ping{}}})
+}
+
+func (e *edge) push() error { return e.write(appendAnswer(nil, e.snapshot, 0)) }
+
+func (e *edge) send(m *iopv1.Envelope) error {
+	frame, err := wire.AppendFrame(nil, m)
+	if err != nil {
+		return err
+	}
+	return e.write(frame)
+}
+
+func (e *edge) write(frame []byte) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_ = e.conn.SetWriteDeadline(time.Now().Add(writeTime))
+	_, err := e.conn.Write(frame)
+	return err
+}
+
+// cut resets the connection, so that its port is free at once.
+func (e *edge) cut() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.conn == nil {
+		return
+	}
+	if tcp, ok := e.conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	e.conn.Close()
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// growth is what the figures are at each size, as a table in Markdown: each the Control Plane's, and the baseline's after a slash.
+func (r *results) growth(figures []figure) string {
+	var b strings.Builder
+	sizes := r.sizes()
+	b.WriteString("| Control Plane / baseline |")
+	for _, n := range sizes {
+		fmt.Fprintf(&b, " %s |", thousands(float64(n)))
+	}
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(sizes)) + "\n")
+	for _, f := range figures {
+		for _, u := range f.per {
+			if !r.has(f.name, u.name) {
+				continue
+			}
+			fmt.Fprintf(&b, "| %s |", u.label)
+			for _, n := range sizes {
+				ours, ok1 := r.at(place{f.name, u.name, n, plane})
+				theirs, ok2 := r.at(place{f.name, u.name, n, baseline})
+				fmt.Fprintf(&b, " %s / %s |", u.shown(ours.median, ok1), u.shown(theirs.median, ok2))
+			}
+			b.WriteString("\n")
+		}
+	}
+	return b.String()
+}
+
+// held are the targets with their verdicts, in Markdown.
+func held(r *results) string {
+	var b strings.Builder
+	b.WriteString("| wanted | |\n|---|---|\n")
+	for _, t := range targets {
+		fmt.Fprintf(&b, "| %s | %s |\n", t.text, t.verdict(r))
+	}
+	return b.String()
+}

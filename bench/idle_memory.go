@@ -1,0 +1,38 @@
+package main
+
+import "context"
+
+// idleHello is what an Edge takes that has said hello and sends heartbeats: growth of resident memory, and of goroutines, since
+// none was connected. It is the first to be measured.
+var idleHello = figure{
+	name: "IdleHello", once: true,
+	per: []unit{
+		{bytesEach, "bytes an idle Edge, hello alone", asItIs},
+		{goroutinesEach, "goroutines an idle Edge", asItIs},
+		{emptyBytes, "resident without Edges, MiB", toMiB},
+	},
+	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+		now, err := s.settled(ctx, s.set.pause)
+		if err != nil {
+			return 0, nil, err
+		}
+		n := float64(s.edges())
+		return 1, []float64{(now.resident - s.empty.resident) / n, (now.goroutines - s.empty.goroutines) / n, s.empty.resident}, nil
+	},
+}
+
+// idleSnapshot is the same once each has pushed a snapshot, which is kept.
+var idleSnapshot = figure{
+	name: "IdleSnapshot", once: true,
+	per: []unit{{bytesEach, "bytes an idle Edge, a snapshot kept", asItIs}},
+	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+		if err := s.fleet.push(ctx, 1); err != nil {
+			return 0, nil, err
+		}
+		now, err := s.settled(ctx, s.set.pause)
+		if err != nil {
+			return 0, nil, err
+		}
+		return 1, []float64{(now.resident - s.empty.resident) / float64(s.edges())}, nil
+	},
+}

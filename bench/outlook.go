@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// What a far larger instance would need is worked out from lines through the figures at the sizes that were measured.
+const (
+	far = 100_000
+	// Beyond so many Edges the Control Plane stretches the heartbeats' interval (15 s) so that no more than 4,000 come a
+	// second: their CPU stays that of 60,000.
+	mostBeating = 4000 * 15
+	// descriptorsBeside are those of listeners, HTTP callers, logs and the poller.
+	descriptorsBeside = 1000
+)
+
+// need is one thing that grows with the fleet.
+type need struct {
+	text         string
+	figure, unit string
+	at           float64                        // Edges
+	total        func(edges, y float64) float64 // of what was measured, to what grows in a line; nil: it does itself
+	show         func(v float64) string
+}
+
+var needs = []need{
+	{"memory, hello alone", "IdleHello", bytesEach, far, times, mebibytes},
+	{"memory, with a snapshot of each", "IdleSnapshot", bytesEach, far, times, mebibytes},
+	{"CPU for heartbeats (stretched beyond 60,000 Edges to 4,000 a second)", "IdleCPU", cpuAMinute, mostBeating, nil, percentOfACore},
+	{"`/edges`, the first page", "List", timeEach, far, nil, milliseconds},
+	{"`/fleet/summary`", "Summary", timeEach, far, nil, milliseconds},
+	{"`/fleet/status`, all asked", "Gather", timeEach, far, nil, seconds},
+	{"all back after a cut", "Storm", timeEach, far, nil, seconds},
+}
+
+func times(edges, y float64) float64 { return edges * y }
+
+func mebibytes(v float64) string      { return thousands(v/(1<<20)) + " MiB" }
+func milliseconds(v float64) string   { return thousands(v*toMillis) + " ms" }
+func seconds(v float64) string        { return thousands(v*toSecs) + " s" }
+func percentOfACore(v float64) string { return thousands(v/60*100) + "% of a core" }
+
+// line is the straight one through what grows, of the Control Plane.
+func (n need) line(r *results) (straight, bool) {
+	points := r.line(n.figure, n.unit, plane)
+	if n.total != nil {
+		for i, p := range points {
+			points[i].y = n.total(p.x, p.y)
+		}
+	}
+	return fit(points)
+}
+
+// outlook is what 100,000 Edges on one instance would need, in Markdown; empty where too little was measured for a line.
+func (r *results) outlook() string {
+	var b strings.Builder
+	for _, n := range needs {
+		l, ok := n.line(r)
+		if !ok {
+			continue
+		}
+		if l.slope <= 0 {
+			fmt.Fprintf(&b, "| %s | it doesn't grow | | %.0f%% |\n", n.text, 100*l.off)
+			continue
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s and %s by 1,000 Edges | %.0f%% |\n", n.text, n.show(l.at(n.at)), n.show(l.start), n.show(1000*l.slope), 100*l.off)
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("| at %s Edges | needed | the line | a point lies off by up to |\n|---|---|---|---|\n", thousands(far)) + b.String() +
+		fmt.Sprintf("| descriptors (`LimitNOFILE`) | %s | one an Edge, and %s | |\n", thousands(far+descriptorsBeside), thousands(descriptorsBeside))
+}

@@ -1,0 +1,16 @@
+package main
+
+import "context"
+
+// pushCPU is what a pushed snapshot costs that is kept. A heartbeat after each Edge's last one shows that all were read, which
+// counts too: one to four pushes at the most.
+var pushCPU = figure{
+	name: "Push",
+	per:  []unit{{cpuEach, "CPU a pushed snapshot, µs", toMicros}},
+	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+		rounds := many(s.set.frames, s.edges())
+		cpu, _, err := s.spent(func() error { return s.fleet.push(ctx, rounds) })
+		pushes := rounds * s.edges()
+		return pushes, []float64{each(cpu, pushes)}, err
+	},
+}

@@ -1,0 +1,23 @@
+package main
+
+import "context"
+
+// reconnectStorm cuts all connections and lets all Edges dial again at once, 64 at a time, with a snapshot each. The time is
+// that from the first cut until the last hello is answered and the last snapshot read.
+var reconnectStorm = figure{
+	name: "Storm",
+	per: []unit{
+		{timeEach, "all back after a cut, s", toSecs},
+		{cpuEdge, "CPU an Edge that comes back, µs", toMicros},
+	},
+	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+		cpu, took, err := s.spent(func() error {
+			s.fleet.cut()
+			if err := s.fleet.connect(ctx); err != nil {
+				return err
+			}
+			return s.fleet.push(ctx, 1)
+		})
+		return 1, []float64{float64(took), each(cpu, s.edges())}, err
+	},
+}

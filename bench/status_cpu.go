@@ -1,0 +1,22 @@
+package main
+
+import (
+	"context"
+	"net/http"
+)
+
+// statusCPU is what a status round trip costs: HTTP, the Edge asked, its answer rendered.
+var statusCPU = figure{
+	name: "Status",
+	per: []unit{
+		{cpuEach, "CPU a status round trip, µs", toMicros},
+		{rateOf, "status round trips a second", asItIs},
+	},
+	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+		values, err := s.closedLoop(ctx, s.set.calls, func(ctx context.Context, client *http.Client, n int) error {
+			_, err := call(ctx, client, http.MethodGet, s.http+"/edges/"+s.edgeAt(n)+"/status", "")
+			return err
+		})
+		return s.set.calls, values, err
+	},
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// table is for people: a line for each unit and size, with both servers' medians, how far their repeats lie apart, and the
+// Control Plane's by the baseline's.
+func (r *results) table(figures []figure) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "\tEdges\tControl Plane\tbaseline\tratio\n")
+	for _, f := range figures {
+		for _, u := range f.per {
+			label := u.label
+			for _, n := range r.sizes() {
+				ours, ok1 := r.at(place{f.name, u.name, n, plane})
+				theirs, ok2 := r.at(place{f.name, u.name, n, baseline})
+				if !ok1 && !ok2 {
+					continue
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", label, thousands(float64(n)), u.spread(ours, ok1), u.spread(theirs, ok2), ratio(ours, theirs, ok1 && ok2))
+				label = ""
+			}
+		}
+	}
+	_ = w.Flush() // to memory
+	return b.String()
+}
+
+func (u unit) spread(s statistic, measured bool) string {
+	text := u.shown(s.median, measured)
+	if s.repeats > 1 {
+		text += fmt.Sprintf(" ±%.0f%%", 100*s.spread)
+	}
+	return text
+}
+
+// shown is a value in the unit of the label.
+func (u unit) shown(v float64, measured bool) string {
+	if !measured {
+		return "–"
+	}
+	return thousands(v * u.scale)
+}
+
+func ratio(ours, theirs statistic, both bool) string {
+	if !both || theirs.median == 0 {
+		return "–"
+	}
+	text := strconv.FormatFloat(ours.median/theirs.median, 'f', 2, 64)
+	if text == "-0.00" { // memory and goroutines can be a little fewer than before
+		return "0.00"
+	}
+	return text
+}
+
+// thousands writes a number in as many digits as people read, with commas.
+func thousands(v float64) string {
+	size := max(v, -v)
+	digits := 0
+	switch {
+	case size == 0:
+	case size < 1:
+		digits = 3
+	case size < 10:
+		digits = 2
+	case size < 100:
+		digits = 1
+	}
+	text := strconv.FormatFloat(v, 'f', digits, 64)
+	whole, rest, _ := strings.Cut(text, ".")
+	sign := ""
+	if strings.HasPrefix(whole, "-") {
+		sign, whole = "-", whole[1:]
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if rest != "" {
+		whole += "." + rest
+	}
+	return sign + whole
+}

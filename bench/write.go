@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The part of a page that this command writes stands between these.
+const (
+	beginMark = "<!-- bench:begin -->"
+	endMark   = "<!-- bench:end -->"
+)
+
+// pictureName is the picture's file, beside the page.
+const pictureName = "performance-growth.svg"
+
+// between puts a text in the place of what stands between the marks.
+func between(page, text string) (string, error) {
+	before, rest, ok := strings.Cut(page, beginMark)
+	_, after, closed := strings.Cut(rest, endMark)
+	if !ok || !closed {
+		return "", fmt.Errorf("it has no %s with an %s after it", beginMark, endMark)
+	}
+	return before + beginMark + "\n" + strings.TrimSpace(text) + "\n" + endMark + after, nil
+}
+
+// write puts what was measured into a page, and the picture beside it.
+func (r *results) write(path string, set *settings, figures []figure) error {
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	text, err := between(string(page), r.page(set, figures))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if picture := r.picture(); picture != "" {
+		if err := os.WriteFile(filepath.Join(filepath.Dir(path), pictureName), []byte(picture), 0o644); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(path, []byte(text), 0o644)
+}
+
+// page is what is written.
+func (r *results) page(set *settings, figures []figure) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s; snapshots of %d nodes with %d providers each. Median of %d where a figure can be repeated.\n\n",
+		machine(), set.shape.nodes, set.shape.providers, set.count)
+	b.WriteString(held(r) + "\n" + r.growth(figures))
+	if r.picture() != "" {
+		fmt.Fprintf(&b, "\n![What grows with the number of Edges](%s)\n", pictureName)
+	}
+	if outlook := r.outlook(); outlook != "" {
+		b.WriteString("\nWhat one instance would need, worked out from straight lines through these sizes; beside it the kernel's memory for the\nsockets, which no process is charged for.\n\n" + outlook)
+	}
+	return b.String()
+}
