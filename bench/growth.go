@@ -11,7 +11,7 @@ func (r *results) growth(figures []figure) string {
 	sizes := r.sizes()
 	b.WriteString("| Control Plane / baseline |")
 	for _, n := range sizes {
-		fmt.Fprintf(&b, " %s |", thousands(float64(n)))
+		fmt.Fprintf(&b, " %s |", whole(n))
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(sizes)) + "\n")
 	for _, f := range figures {

@@ -69,6 +69,6 @@ func (r *results) outlook() string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return fmt.Sprintf("| at %s Edges | needed | the line | a point lies off by up to |\n|---|---|---|---|\n", thousands(far)) + b.String() +
-		fmt.Sprintf("| descriptors (`LimitNOFILE`) | %s | one an Edge, and %s | |\n", thousands(far+descriptorsBeside), thousands(descriptorsBeside))
+	return fmt.Sprintf("| at %s Edges | needed | the line | a point lies off by up to |\n|---|---|---|---|\n", whole(far)) + b.String() +
+		fmt.Sprintf("| descriptors (`LimitNOFILE`) | %s | one an Edge, and %s | |\n", whole(far+descriptorsBeside), whole(descriptorsBeside))
 }

@@ -22,7 +22,7 @@ func (r *results) table(figures []figure) string {
 				if !ok1 && !ok2 {
 					continue
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", label, thousands(float64(n)), u.spread(ours, ok1), u.spread(theirs, ok2), ratio(ours, theirs, ok1 && ok2))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", label, whole(n), u.spread(ours, ok1), u.spread(theirs, ok2), ratio(ours, theirs, ok1 && ok2))
 				label = ""
 			}
 		}
@@ -71,17 +71,22 @@ func thousands(v float64) string {
 	case size < 100:
 		digits = 1
 	}
-	text := strconv.FormatFloat(v, 'f', digits, 64)
-	whole, rest, _ := strings.Cut(text, ".")
-	sign := ""
-	if strings.HasPrefix(whole, "-") {
-		sign, whole = "-", whole[1:]
+	return commas(strconv.FormatFloat(v, 'f', digits, 64))
+}
+
+func whole(n int) string { return commas(strconv.Itoa(n)) }
+
+func commas(number string) string {
+	digits, sign := strings.CutPrefix(number, "-")
+	digits, rest, fraction := strings.Cut(digits, ".")
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
 	}
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
+	if fraction {
+		digits += "." + rest
 	}
-	if rest != "" {
-		whole += "." + rest
+	if sign {
+		digits = "-" + digits
 	}
-	return sign + whole
+	return digits
 }

@@ -13,37 +13,42 @@ type target struct {
 	limit        float64 // in the unit, or by the baseline's
 	byBaseline   bool
 	atLeast      bool // else at most
+	show         func(float64) string
 }
 
 const someGoroutines = 0.005 // by Edge, of what is still ending
 
 var targets = []target{
-	{text: "2.5 KiB an idle Edge", figure: "IdleHello", unit: bytesEach, edges: 10_000, limit: 2560},
-	{text: "no goroutine an idle Edge", figure: "IdleHello", unit: goroutinesEach, edges: 10_000, limit: someGoroutines},
-	{text: "CPU of a status round trip at most 0.9 of the baseline's", figure: "Status", unit: cpuEach, edges: 1_000, limit: 0.9, byBaseline: true},
-	{text: "idle CPU at most the baseline's", figure: "IdleCPU", unit: cpuAMinute, edges: 10_000, limit: 1, byBaseline: true},
-	{text: "a gather of 10,000 within 0.6 s", figure: "Gather", unit: timeEach, edges: 10_000, limit: 0.6e9},
-	{text: "a summary of 19,000 within 15 ms", figure: "Summary", unit: timeEach, edges: 19_000, limit: 15e6},
-	{text: "9,000 hellos a second", figure: "Hello", unit: rateOf, edges: 10_000, limit: 9_000, atLeast: true},
-	{text: "1,000 events a second to 100 readers under half a core", figure: "Event", unit: coresOf, edges: 1_000, limit: 0.5},
+	{text: "2.5 KiB an idle Edge", figure: "IdleHello", unit: bytesEach, edges: 10_000, limit: 2560, show: in("bytes")},
+	{text: "no goroutine an idle Edge", figure: "IdleHello", unit: goroutinesEach, edges: 10_000, limit: someGoroutines, show: in("goroutines")},
+	{text: "CPU of a status round trip at most 0.9 of the baseline's", figure: "Status", unit: cpuEach, edges: 1_000, limit: 0.9, byBaseline: true, show: in("of the baseline's")},
+	{text: "idle CPU at most the baseline's", figure: "IdleCPU", unit: cpuAMinute, edges: 10_000, limit: 1, byBaseline: true, show: in("of the baseline's")},
+	{text: "a gather of 10,000 within 0.6 s", figure: "Gather", unit: timeEach, edges: 10_000, limit: 0.6e9, show: seconds},
+	{text: "a summary of 19,000 within 15 ms", figure: "Summary", unit: timeEach, edges: 19_000, limit: 15e6, show: milliseconds},
+	{text: "9,000 hellos a second", figure: "Hello", unit: rateOf, edges: 10_000, limit: 9_000, atLeast: true, show: in("a second")},
+	{text: "1,000 events a second to 100 readers under half a core", figure: "Event", unit: coresOf, edges: 1_000, limit: 0.5, show: in("cores")},
+}
+
+func in(unit string) func(float64) string {
+	return func(v float64) string { return thousands(v) + " " + unit }
 }
 
 // verdict tells whether a target is held, with what was measured. What wasn't measured at the target's size is neither.
 func (t target) verdict(r *results) string {
 	ours, ok := r.at(place{t.figure, t.unit, t.edges, plane})
-	value, of := ours.median, t.unit
+	value := ours.median
 	if t.byBaseline {
 		theirs, measured := r.at(place{t.figure, t.unit, t.edges, baseline})
 		ok = ok && measured && theirs.median != 0
-		value, of = value/theirs.median, "of the baseline's"
+		value /= theirs.median
 	}
 	switch {
 	case !ok:
-		return fmt.Sprintf("not measured (it takes %s Edges)", thousands(float64(t.edges)))
-	case t.atLeast == (value >= t.limit) || value == t.limit:
-		return fmt.Sprintf("held: %s %s", number(value), of)
+		return fmt.Sprintf("not measured, it takes %s Edges", whole(t.edges))
+	case t.atLeast && value >= t.limit, !t.atLeast && value <= t.limit:
+		return "held: " + t.show(value)
 	}
-	return fmt.Sprintf("NOT HELD: %s %s, %s is wanted", number(value), of, number(t.limit))
+	return "NOT HELD: " + t.show(value)
 }
 
 func verdicts(r *results) string {
