@@ -80,16 +80,22 @@ func (r *eventReader) read(ctx context.Context) (kind string) {
 func (r *eventReader) lines(ctx context.Context, response *http.Response) {
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(make([]byte, 4096), maxEventLine)
-	name := ""
+	var id, name, data string
 	for lines.Scan() {
 		field, value, _ := strings.Cut(lines.Text(), ": ")
 		switch field {
 		case "id":
-			r.last = value
+			id = value
 		case "event":
 			name = value
 		case "data":
-			r.event(name, value)
+			data = value
+		case "": // an event counts once it is whole: a stream may be cut in the middle of one
+			if data == "" {
+				continue
+			}
+			r.event(name, data)
+			r.last, data = id, ""
 			if r.slow {
 				select {
 				case <-ctx.Done():

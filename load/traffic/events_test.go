@@ -82,6 +82,19 @@ func TestALiveReaderFindsDisorder(t *testing.T) {
 	}
 }
 
+// A stream that was cut in the middle of an event ends before it: it is neither counted nor what to go on after.
+func TestALiveReaderWhoseStreamIsCut(t *testing.T) {
+	tr := newTraffic(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		whole := said("2", "t-00001", 2)
+		fmt.Fprint(w, ": hello\n\n", said("1", "t-00001", 1), whole[:len(whole)-5])
+	}))
+	r := &eventReader{t: tr, book: tr.opts.Ledger.Events()}
+	r.read(t.Context())
+	if c := tr.Events.Counts(); c.OK != 1 || c.Errors != 0 || r.last != "1" {
+		t.Errorf("%+v, and the last one is %q", c, r.last)
+	}
+}
+
 func TestEdgeNumbers(t *testing.T) {
 	tr := newTraffic(t, http.NotFoundHandler())
 	for id, want := range map[string]int{"t-00000": 0, "t-00002": 2, "t-00003": -1, "t-2": -1, "t-000002": -1, "x-00001": -1, "t-": -1, "t--0001": -1} {
