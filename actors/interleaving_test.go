@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -185,7 +187,7 @@ func (w *wild) handle(m *iopv1.Envelope) bool {
 		answer.ReplyTo += uint64(w.r.IntN(3)) // another's, or nobody's
 		return w.say(answer)
 	case 3:
-		return w.say(answer) && w.say(answer)
+		return w.say(answer) && w.say(proto.CloneOf(answer)) // twice
 	case 4:
 		return w.say(phaseOf(command.GetCommandId(), iopv1.CommandPhase(w.r.IntN(7)))) && w.say(answer)
 	case 8:

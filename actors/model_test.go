@@ -55,8 +55,8 @@ type modelCommand struct {
 }
 
 type modelStatus struct {
-	deadline       time.Duration
-	done, answered bool
+	deadline time.Duration
+	done     bool
 }
 
 // connect: the newest claim owns the id, whoever had it. Nil when two instances fight over it and this one isn't the owner.

@@ -27,7 +27,7 @@ func traced(plane Plane, method, target string, headers ...string) []sdktrace.Re
 func attributesOf(s sdktrace.ReadOnlySpan) map[string]string {
 	all := map[string]string{}
 	for _, a := range s.Attributes() {
-		all[string(a.Key)] = a.Value.Emit()
+		all[string(a.Key)] = a.Value.String()
 	}
 	return all
 }

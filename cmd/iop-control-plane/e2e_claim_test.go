@@ -146,13 +146,13 @@ func TestClones(t *testing.T) {
 func TestRejectPolicy(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t, "edges: {duplicate_policy: reject}\n")
-	owner := d.connect(instance("e", "a"))
+	d.connect(instance("e", "a"))
 	for range 6 {
 		c := d.dialEdge()
 		_, _ = c.Write(frameOf(helloEnvelope(instance("e", "b"))))
 		lastError(t, c, badPrecondition)
 	}
-	owner = d.connect(instance("e", "a")) // the same instance isn't asked
+	owner := d.connect(instance("e", "a")) // the same instance isn't asked
 	d.get("/edges/e").is(200, "takeovers", 1, "conflict", false, "instance_id", "a")
 	owner.conn.Close()
 	eventually(t, "the owner is gone", func() bool { return d.get("/edges/e").text("state") == "disconnected" })

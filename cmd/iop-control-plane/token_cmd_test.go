@@ -30,7 +30,7 @@ func TestTokenAndHashBelongTogether(t *testing.T) {
 }
 
 func TestTokensDiffer(t *testing.T) {
-	if newToken() == newToken() {
+	if first, second := newToken(), newToken(); first == second {
 		t.Error("the same token twice")
 	}
 }

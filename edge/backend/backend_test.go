@@ -131,16 +131,18 @@ func TestWhatIsWrongIsAFixedSentence(t *testing.T) {
 		handler http.HandlerFunc
 		want    error
 	}{
-		"loading":      {status(503), StatusError(503)},
-		"forbidden":    {status(403), StatusError(403)},
-		"no content":   {status(204), StatusError(204)},
-		"cut":          {cut, ErrUnreadable},
-		"not JSON":     {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, ErrUnreadable},
-		"wrong JSON":   {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"data":7}`)) }, ErrUnreadable},
-		"endless":      {endless, ErrTooLong},
-		"hung up":      {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, ErrUnreached},
-		"to elsewhere": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://localhost:1/", 307) }, StatusError(307)},
-		"in circles":   {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/v1/models", 302) }, StatusError(302)},
+		"loading":    {status(503), StatusError(503)},
+		"forbidden":  {status(403), StatusError(403)},
+		"no content": {status(204), StatusError(204)},
+		"cut":        {cut, ErrUnreadable},
+		"not JSON":   {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, ErrUnreadable},
+		"wrong JSON": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"data":7}`)) }, ErrUnreadable},
+		"endless":    {endless, ErrTooLong},
+		"hung up":    {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, ErrUnreached},
+		"to elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://localhost:1/", http.StatusTemporaryRedirect)
+		}, StatusError(307)},
+		"in circles": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/v1/models", http.StatusFound) }, StatusError(302)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := backendOf(t, "openai", c.handler).Models(t.Context())

@@ -12,7 +12,7 @@ import (
 
 // What a histogram can tell: from a microsecond to two minutes, to three digits. Longer times count as two minutes.
 const (
-	shortest = int64(time.Microsecond / time.Microsecond)
+	shortest = int64(1)
 	longest  = int64(2 * time.Minute / time.Microsecond)
 	digits   = 3
 )
