@@ -39,7 +39,7 @@ func newFleet(address string, n int, s shape) (*fleet, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.all[i] = &edge{f: f, id: id, snapshot: snapshot, source: sourceOf(i)}
+		f.all[i] = &edge{f: f, id: id, snapshot: snapshot, dialer: dialerOf(i)}
 	}
 	return f, nil
 }
@@ -100,6 +100,9 @@ func (f *fleet) beat() {
 	}
 }
 
+// within cuts all connections when a context ends, and with them whatever waits for the server, until the caller stops it.
+func (f *fleet) within(ctx context.Context) (stop func() bool) { return context.AfterFunc(ctx, f.cut) }
+
 func (f *fleet) cut() {
 	for _, e := range f.all {
 		e.cut()
@@ -108,7 +111,7 @@ func (f *fleet) cut() {
 
 func (f *fleet) close() {
 	close(f.stop)
-	f.beating.Wait()
 	f.cut()
+	f.beating.Wait()
 	f.running.Wait()
 }

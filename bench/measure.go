@@ -72,6 +72,7 @@ func (r *results) measureGroup(ctx context.Context, set *settings, figures []fig
 func (r *results) take(ctx context.Context, s *stand, f figure) error {
 	ctx, cancel := context.WithTimeout(ctx, figureTime)
 	defer cancel()
+	defer s.fleet.within(ctx)()
 	operations, values, err := f.measure(ctx, s)
 	if err != nil {
 		return err

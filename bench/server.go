@@ -87,6 +87,7 @@ func (s *server) warmUp(ctx context.Context, n int, shape shape) error {
 		return err
 	}
 	defer f.close()
+	defer f.within(ctx)()
 	if err := f.connect(ctx); err != nil {
 		return err
 	}

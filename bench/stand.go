@@ -43,6 +43,7 @@ func (s *stand) open(ctx context.Context, n int) (err error) {
 	if s.fleet, err = newFleet(s.edgeWire, n, s.set.shape); err != nil {
 		return err
 	}
+	defer s.fleet.within(ctx)()
 	s.hellos, s.joined, err = s.spent(func() error { return s.fleet.connect(ctx) })
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
