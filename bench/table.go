@@ -51,11 +51,7 @@ func ratio(ours, theirs statistic, both bool) string {
 	if !both || theirs.median == 0 {
 		return "–"
 	}
-	text := strconv.FormatFloat(ours.median/theirs.median, 'f', 2, 64)
-	if text == "-0.00" { // memory and goroutines can be a little fewer than before
-		return "0.00"
-	}
-	return text
+	return commas(strconv.FormatFloat(ours.median/theirs.median, 'f', 2, 64))
 }
 
 // thousands writes a number in as many digits as people read, with commas.
@@ -78,6 +74,7 @@ func whole(n int) string { return commas(strconv.Itoa(n)) }
 
 func commas(number string) string {
 	digits, sign := strings.CutPrefix(number, "-")
+	sign = sign && strings.ContainsAny(digits, "123456789") // what is a little under 0 is 0
 	digits, rest, fraction := strings.Cut(digits, ".")
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]

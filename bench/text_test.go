@@ -43,7 +43,7 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("number(%v) is %q, want %q", v, got, want)
 		}
 	}
-	for v, want := range map[float64]string{0: "0", 0.1234: "0.123", 5.678: "5.68", 45.67: "45.7", 999.6: "1,000", 1234567: "1,234,567", -12345: "-12,345", -0.25: "-0.250"} {
+	for v, want := range map[float64]string{0: "0", 0.1234: "0.123", 5.678: "5.68", 45.67: "45.7", 999.6: "1,000", 1234567: "1,234,567", -12345: "-12,345", -0.25: "-0.250", -0.0001: "0.000"} {
 		if got := thousands(v); got != want {
 			t.Errorf("thousands(%v) is %q, want %q", v, got, want)
 		}

@@ -54,7 +54,7 @@ func (r *results) page(set *settings, figures []figure) string {
 		fmt.Fprintf(&b, "\n![What grows with the number of Edges](%s)\n", pictureName)
 	}
 	if outlook := r.outlook(); outlook != "" {
-		b.WriteString("\nWhat one instance would need, worked out from straight lines through these sizes; beside it the kernel's memory for the\nsockets, which no process is charged for.\n\n" + outlook)
+		b.WriteString("\nWhat one instance would need, worked out from straight lines through these sizes. On top come the daemon's own memory\n(resident without Edges) and the kernel's for the sockets, which no process is charged for.\n\n" + outlook)
 	}
 	return b.String()
 }
