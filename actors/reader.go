@@ -74,10 +74,14 @@ func (r *reader) TakeFrame(frame []byte, err error) wire.Next {
 	}
 	stop := r.credit.take() // before it can be given back
 	r.send(message)
-	if stop {
+	switch {
+	case m.GetEdgeHelloRequest() != nil && m.ReplyTo == 0: // the actor refuses it, and what is behind it isn't acted on
+		return wire.Halt
+	case stop:
 		return wire.Hold
+	default:
+		return wire.ReadOn
 	}
-	return wire.ReadOn
 }
 
 // snapshot is what is kept of a status; nil when it names another Edge, which is counted.

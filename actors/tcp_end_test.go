@@ -177,6 +177,30 @@ func TestRefusedOverTCP(t *testing.T) {
 	})
 }
 
+// A second hello is the last frame that is acted on: no Ping behind it is answered, and no snapshot is kept.
+func TestSecondHelloOverTCP(t *testing.T) {
+	eachReader(t, testOptions(), func(t *testing.T, s *overTCP) {
+		f := s.dial(t, "e1")
+		var all []byte
+		for _, m := range []*iopv1.Envelope{helloEnvelope(hello("e1")), ping(), statusOf("e1", "late")} {
+			all, _ = wire.AppendFrame(all, m)
+		}
+		f.write(all)
+		if m := soon(t, f.in); m.GetError().GetCode() != iopv1.ErrorCode_ERROR_CODE_FAILED_PRECONDITION {
+			t.Fatalf("got %v", m)
+		}
+		if m, open := <-f.in; open {
+			t.Fatalf("got %v after the last word", m)
+		}
+		f.conn.Close()
+		eventually(t, "the connection has ended", func() bool { return s.connections() == 0 })
+		fleet, _ := s.Fleet(context.Background())
+		if fleet.Get("e1").Pulse.Snapshot() != nil || len(f.pongs) > 0 {
+			t.Error("what came behind it was acted on")
+		}
+	})
+}
+
 // Who says nothing is cut when its time is up, with its place among the hellos.
 func TestNoHelloOverTCP(t *testing.T) {
 	opts := testOptions()

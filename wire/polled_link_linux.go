@@ -23,6 +23,7 @@ type PolledLink struct {
 	happened uint32 // of events: to be flushed, and whether the peer has ended
 	halted   bool
 	due      bool // has a turn in this round
+	taken    int  // frames, in this turn
 
 	holds atomic.Int32 // Holds that were not resumed; above 0 nothing is read
 
@@ -230,7 +231,7 @@ func (l *PolledLink) readSome(b []byte) (int, error) {
 }
 
 // take gives the taker the frames in what is kept and in chunk, which is empty when the link is held; false when no
-// more is to be read.
+// more is to be read, for now or at all.
 func (l *PolledLink) take(chunk []byte) bool {
 	if l.halted || l.holds.Load() > 0 {
 		return false
@@ -242,6 +243,12 @@ func (l *PolledLink) take(chunk []byte) bool {
 			l.leftover.keep(data)
 			return true
 		}
+		if l.taken == framesATurn {
+			l.leftover.keep(data)
+			l.poller.unread = append(l.poller.unread, l)
+			return false
+		}
+		l.taken++
 		data = rest
 		switch l.taker.TakeFrame(frame, err) {
 		case ReadOn:

@@ -214,6 +214,42 @@ func TestOneTurnARound(t *testing.T) {
 	}
 }
 
+// TestPolledTurnIsBounded: however small a peer's frames are, the others have their turn after a few; none is lost.
+func TestPolledTurnIsBounded(t *testing.T) {
+	p := &Poller{opts: &roomy, ended: make(chan struct{}), events: make([]unix.EpollEvent, eventsAtOnce), buf: make([]byte, readBytes)}
+	p.look = p.lookOnce
+	if err := p.open(); err != nil {
+		t.Fatal(err)
+	}
+	defer p.endAll()
+	_ = p.epoll.SetReadDeadline(time.Now().Add(time.Minute)) // wait fails then
+	near, far := loopback(t)
+	g := &gatherTaker{closed: make(chan struct{})}
+	p.Adopt(near).Start(g)
+	const all = 5*framesATurn + 7
+	var flood []byte
+	for i := range all {
+		flood = append(flood, frameOf(string(rune('a'+i%26)))...)
+	}
+	if _, err := far.Write(flood); err != nil {
+		t.Fatal(err)
+	}
+	for had := 0; had < all; had = len(g.frames) {
+		if !p.wait() || !p.gather() {
+			t.Fatalf("%d frames came", had)
+		}
+		p.turns()
+		if taken := len(g.frames) - had; taken > framesATurn {
+			t.Fatalf("%d frames in one turn", taken)
+		}
+	}
+	for i, frame := range g.frames {
+		if string(frame) != string(rune('a'+i%26)) {
+			t.Fatalf("frame %d is %q", i, frame)
+		}
+	}
+}
+
 // TestAdoptOnlyTCP: what it doesn't take is left as it was.
 func TestAdoptOnlyTCP(t *testing.T) {
 	p, err := NewPoller(&roomy)

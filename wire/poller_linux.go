@@ -14,6 +14,7 @@ import (
 const (
 	readBytes    = 64 << 10 // the poller's one read buffer
 	readsATurn   = 4        // then it is the next connection's turn
+	framesATurn  = 256      // likewise: what many small ones cost is a system call each, for a Pong, and not their bytes
 	eventsAtOnce = 256
 	// interest is registered once and never changed. With edges, each change is told once: a connection that isn't
 	// read to its end, or written to until it is full, is told of nothing more.
@@ -171,11 +172,7 @@ func (p *Poller) Close() {
 func (p *Poller) run() {
 	defer close(p.ended)
 	for p.wait() && p.gather() {
-		for i, l := range p.due {
-			p.due[i], l.due = nil, false
-			p.turn(l)
-		}
-		p.due = p.due[:0]
+		p.turns()
 	}
 	p.endAll()
 }
@@ -233,8 +230,17 @@ func (p *Poller) give(l *PolledLink) {
 	}
 }
 
+func (p *Poller) turns() {
+	for i, l := range p.due {
+		p.due[i], l.due = nil, false
+		p.turn(l)
+	}
+	p.due = p.due[:0]
+}
+
 // turn does what there is to do for one link.
 func (p *Poller) turn(l *PolledLink) {
+	l.taken = 0
 	if l.happened&unix.EPOLLOUT != 0 {
 		l.happened &^= unix.EPOLLOUT
 		l.flush()
