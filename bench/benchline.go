@@ -12,7 +12,7 @@ func benchHead() string {
 	return fmt.Sprintf("goos: %s\ngoarch: %s\npkg: iop/bench\n", runtime.GOOS, runtime.GOARCH)
 }
 
-// benchLine is one measurement as Go's benchmarks print theirs: benchstat -col /server compares the servers.
+// benchLine is one measurement as Go's benchmarks print theirs.
 func benchLine(figure, server string, edges, operations int, per []unit, values []float64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Benchmark%s/n=%d/server=%s\t%d", figure, edges, server, operations)

@@ -4,7 +4,7 @@
 //
 // Each server is a process of its own, built from this tree; Edges, HTTP callers and readers are in this one. Run it in the
 // module's root (go run ./bench) on a machine that does nothing else. The lines that begin with Benchmark are for benchstat:
-// benchstat -col /server FILE.
+// benchstat -col '/server@(baseline control-plane)' FILE.
 package main
 
 import (
@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"iop/load/daemon"
@@ -51,7 +52,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Stdout, &set, some, *page); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
