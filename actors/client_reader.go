@@ -51,7 +51,13 @@ func (r *clientReader) alive() {
 }
 
 // read takes one message; false when it was the last.
-func (r *clientReader) read() bool {
+func (r *clientReader) read() (more bool) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			r.sys.readerPanicked(reason, r.conn)
+			more = false
+		}
+	}()
 	payload, err := r.conn.Next()
 	if r.done() {
 		return false

@@ -132,3 +132,19 @@ func TestDeadLettersAreAnswered(t *testing.T) {
 		}
 	})
 }
+
+// A frame that whoever reads can't stand ends that connection only, not the goroutine that reads for all.
+func TestPanicWhileReading(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		link := &fakeLink{done: make(chan struct{})}
+		r := &reader{linkEvents: linkEvents{sys: s}, link: link, greeted: true} // no pulse: it panics
+		if next := r.TakeFrame([]byte{8, 1}, nil); next != wire.Halt {
+			t.Errorf("after it: %v", next)
+		}
+		select {
+		case <-link.done:
+		default:
+			t.Error("the link goes on")
+		}
+	})
+}

@@ -42,7 +42,13 @@ func (r *reader) MaxFrame() int {
 }
 
 // TakeFrame takes one frame, or why there is none.
-func (r *reader) TakeFrame(frame []byte, err error) wire.Next {
+func (r *reader) TakeFrame(frame []byte, err error) (next wire.Next) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			r.sys.readerPanicked(reason, r.link)
+			next = wire.Halt
+		}
+	}()
 	var m *iopv1.Envelope
 	if err == nil {
 		r.pulse.lastSeen.Store(r.sys.clock.mono())

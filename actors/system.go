@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -154,6 +155,12 @@ func (s *System) after(d time.Duration, to *actor.PID, message any) *time.Timer 
 // turnAway is when an Edge for whom there is no room, or no time, may try again.
 func (s *System) turnAway() time.Duration {
 	return 5*time.Second + time.Duration(s.clock.mono()%int64(5*time.Second)) // spread, so that they don't come back together
+}
+
+// readerPanicked ends the connection whose frame was the end of its reader, and only that: all Edges share the poller's goroutine.
+func (s *System) readerPanicked(reason any, link wire.Link) {
+	s.log.Error().Interface("reason", reason).Bytes("stack", debug.Stack()).Msg("reading a frame panicked")
+	link.Abort()
 }
 
 // logEdgeError keeps what an Edge said for the log alone: it may hold anything.
