@@ -183,7 +183,7 @@ func (c *commands) settle(r *run, response *iopv1.EdgeCommandResponse) {
 	}
 	c.outcomes.settle(response)
 	c.version++
-	c.log.Info("A command has ended.", "command_id", r.id, "outcome", outcomeName(response.Outcome), "message", response.Message)
+	c.log.Info("A command has ended.", "command_id", r.id, "outcome", outcomeName(response.Outcome), "said", response.Message)
 	if !r.accepted {
 		r.from.answerCommand(r.replyTo, response)
 		return

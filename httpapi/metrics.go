@@ -1,8 +1,12 @@
 package httpapi
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -63,10 +67,22 @@ func newMetricsHandler(g prometheus.Gatherer, log zerolog.Logger) http.Handler {
 	return promhttp.HandlerFor(g, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, ErrorLog: promLog{log}})
 }
 
-// promLog keeps what goes wrong while metrics are gathered out of the answer.
+// promLog keeps what goes wrong while metrics are gathered out of the answer. Of a reader that hung up it would be told once a
+// family, and that is no fault.
 type promLog struct{ log zerolog.Logger }
 
-func (l promLog) Println(v ...any) { l.log.Error().Interface("said", v).Msg("metrics") }
+func (l promLog) Println(v ...any) {
+	for _, said := range v {
+		if err, ok := said.(error); ok && hungUp(err) {
+			return
+		}
+	}
+	l.log.Error().Str("said", fmt.Sprint(v...)).Msg("metrics")
+}
+
+func hungUp(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, context.Canceled)
+}
 
 func (s *Server) showMetrics(c *call) *problem {
 	s.exposition.ServeHTTP(c, c.r)

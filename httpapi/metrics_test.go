@@ -1,15 +1,21 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/rs/zerolog"
 
 	"iop/actors"
 	"iop/wire"
@@ -78,5 +84,19 @@ func TestStreamsHaveNoDuration(t *testing.T) {
 	}
 	if n, err := testutil.GatherAndCount(registry, "iop_http_requests_total"); n != 1 || err != nil {
 		t.Errorf("%d requests, %v", n, err)
+	}
+}
+
+// A reader of /metrics that hangs up fills no log; what goes wrong in gathering does.
+func TestWhatMetricsLog(t *testing.T) {
+	var log bytes.Buffer
+	l := promLog{zerolog.New(&log)}
+	l.Println("error encoding and sending metric family:", &net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.EPIPE)})
+	if log.Len() > 0 {
+		t.Errorf("of one that hung up: %s", &log)
+	}
+	l.Println("error gathering metrics:", errors.New("a collector is broken"))
+	if !strings.Contains(log.String(), "a collector is broken") {
+		t.Errorf("of a fault: %s", &log)
 	}
 }
