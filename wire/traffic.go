@@ -51,7 +51,7 @@ func bodyNumber(payload []byte) (number protowire.Number) {
 			return 0
 		}
 		payload = payload[n:]
-		if num < bodyNumbers && bodyNames[num] != "" {
+		if typ == protowire.BytesType && num < bodyNumbers && bodyNames[num] != "" {
 			number = num // of several the last one counts, as in decoding
 		}
 	}
