@@ -77,9 +77,7 @@ func TestServiceManager(t *testing.T) {
 		}
 		m.isTold("READY=1")
 	}
-	if !strings.Contains(d.said(), "was not reloaded") {
-		t.Error("a bad configuration was taken")
-	}
+	eventually(t, "the log tells of a bad configuration", func() bool { return strings.Contains(d.said(), "was not reloaded") })
 	d.signal(syscall.SIGTERM)
 	m.isTold("STOPPING=1\nEXTEND_TIMEOUT_USEC=50000000") // shutdown_timeout and 10 s
 	if code := d.exit(); code != 0 {
