@@ -142,23 +142,25 @@ func TestTraces(t *testing.T) {
 	logged(t, d, "command", "request_id", "asked-2", "operation_id", operationID, "edge_id", "e", "operation", "restart")
 }
 
-// logged wants a line of the log with this message and these members.
+// logged waits for a line of the log with this message and these members.
 func logged(t *testing.T, d *testDaemon, message string, members ...string) {
 	t.Helper()
-	for line := range strings.Lines(d.said()) {
-		var got map[string]any
-		if json.Unmarshal([]byte(line), &got) != nil || got["message"] != message {
-			continue
+	eventually(t, fmt.Sprintf("a line %q with %v", message, members), func() bool {
+		for line := range strings.Lines(d.said()) {
+			var got map[string]any
+			if json.Unmarshal([]byte(line), &got) != nil || got["message"] != message {
+				continue
+			}
+			all := true
+			for i := 0; i < len(members); i += 2 {
+				all = all && got[members[i]] == members[i+1]
+			}
+			if all {
+				return true
+			}
 		}
-		all := true
-		for i := 0; i < len(members); i += 2 {
-			all = all && got[members[i]] == members[i+1]
-		}
-		if all {
-			return
-		}
-	}
-	t.Errorf("no line %q with %v", message, members)
+		return false
+	})
 }
 
 // goroutines is a dump of the daemon's.
