@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,14 +26,12 @@ type PolledLink struct {
 
 	holds atomic.Int32 // Holds that were not resumed; above 0 nothing is read
 
-	mu      sync.Mutex
-	fd      int           // -1 once it is closed
-	ended   bool          // takes nothing more
-	aborted bool          // writes nothing more, and is to be closed
-	shut    bool          // the write half: everything was written
-	eof     bool          // the peer's write half is shut, after ended
-	done    chan struct{} // made when somebody waits for the end: an idle link has none
-	out     *outgoing     // nil while nothing waits and the link isn't finished
+	linkEnd
+	fd      int       // -1 once it is closed
+	aborted bool      // writes nothing more, and is to be closed
+	shut    bool      // the write half: everything was written
+	eof     bool      // the peer's write half is shut, after ended
+	out     *outgoing // nil while nothing waits and the link isn't finished
 }
 
 // outgoing is what a link has only while frames wait, or while it is being finished.
@@ -70,28 +67,8 @@ func (l *PolledLink) Resume() {
 	}
 }
 
-// Done implements Link.
-func (l *PolledLink) Done() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.done == nil {
-		l.done = make(chan struct{})
-		if l.ended {
-			close(l.done)
-		}
-	}
-	return l.done
-}
-
 // PeerDNSNames is nil: plain TCP has no certificates.
 func (l *PolledLink) PeerDNSNames() []string { return nil }
-
-// Ended tells whether the link takes nothing more. It is Done for those who only look.
-func (l *PolledLink) Ended() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ended
-}
 
 // SendPong answers a Ping with what AppendPong makes of it, and allocates nothing.
 func (l *PolledLink) SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now time.Time, interval time.Duration) SendResult {
@@ -165,16 +142,6 @@ func (l *PolledLink) abortLocked() {
 			l.out.outbox.abandon()
 		}
 		l.poller.ring(l)
-	}
-}
-
-func (l *PolledLink) endLocked() {
-	if l.ended {
-		return
-	}
-	l.ended = true
-	if l.done != nil {
-		close(l.done)
 	}
 }
 

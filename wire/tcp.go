@@ -3,7 +3,6 @@ package wire
 import (
 	"crypto/tls"
 	"net"
-	"sync"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -24,12 +23,10 @@ type TCPLink struct {
 	try    *tryWriter // nil where a write can't be tried without blocking
 	onCut  func()     // nil, or told whenever the connection is closed
 
-	mu       sync.Mutex
+	linkEnd
 	outbox   outbox
-	writing  bool          // the writer goroutine runs; while it does, it alone writes
-	ended    bool          // takes nothing more
-	done     chan struct{} // made when somebody waits for the end: an idle connection has none
-	aborted  bool          // begins no further frame
+	writing  bool // the writer goroutine runs; while it does, it alone writes
+	aborted  bool // begins no further frame
 	finishBy time.Time
 	written  chan struct{} // made by Finish; closed when nothing more will be written
 }
@@ -44,28 +41,8 @@ func NewTCPLink(conn net.Conn, opts *LinkOptions, events LinkEvents) *TCPLink {
 	return l
 }
 
-// Done is closed once the link takes nothing more.
-func (l *TCPLink) Done() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.done == nil {
-		l.done = make(chan struct{})
-		if l.ended {
-			close(l.done)
-		}
-	}
-	return l.done
-}
-
 // PeerDNSNames is PeerDNSNames of the link's connection.
 func (l *TCPLink) PeerDNSNames() []string { return PeerDNSNames(l.conn) }
-
-// Ended tells whether the link takes nothing more. It is Done for those who only look.
-func (l *TCPLink) Ended() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ended
-}
 
 // SendPong answers a Ping with what AppendPong makes of it, and allocates nothing.
 func (l *TCPLink) SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now time.Time, interval time.Duration) SendResult {
@@ -182,16 +159,6 @@ func (l *TCPLink) Abort() {
 	l.outbox.abandon()
 	l.mu.Unlock()
 	l.cut()
-}
-
-func (l *TCPLink) endLocked() {
-	if l.ended {
-		return
-	}
-	l.ended = true
-	if l.done != nil {
-		close(l.done)
-	}
 }
 
 // cut closes the connection at once: tls.Conn.Close would wait for its goodbye to be written.
