@@ -51,19 +51,19 @@ func TestCommandSucceeds(t *testing.T) {
 		f := connect(t, s, "e1")
 		began := time.Now()
 		ask := &CommandAsk{EdgeID: "e1", Operation: "restart", NodeID: "n1", Parameters: json.RawMessage(`{"force":true}`),
-			Timeout: 5 * time.Second, Reason: "because", RequestedBy: "alice", Wait: true}
+			Timeout: 5 * time.Second, Reason: "because", RequestedBy: "alice", RequestID: "asked-1", Wait: true}
 		answer := askCommand(s, ask)
 		m, c := f.commandRequest()
-		wantEqual(t, "request", []any{c.Operation, c.NodeId, c.Parameters.Fields["force"].GetBoolValue(), c.Timeout.AsDuration(), c.RequestedBy, c.ExpiresAt.AsTime().Equal(began.Add(5 * time.Second))},
-			[]any{"restart", "n1", true, 5 * time.Second, "alice", true})
+		wantEqual(t, "request", []any{c.Operation, c.NodeId, c.Parameters.Fields["force"].GetBoolValue(), c.Timeout.AsDuration(), c.RequestedBy, c.RequestId, c.ExpiresAt.AsTime().Equal(began.Add(5 * time.Second))},
+			[]any{"restart", "n1", true, 5 * time.Second, "alice", "asked-1", true})
 		wantEqual(t, "meanwhile", operation(t, s, "e1", c.CommandId).State, SentState)
 		result := outcomeOf(c.CommandId, outcomeSucceeded)
 		result.GetEdgeCommandResponse().Result = &structpb.Struct{Fields: map[string]*structpb.Value{"pid": structpb.NewNumberValue(7)}}
 		time.Sleep(time.Second)
 		f.reply(m.Id, result)
 		o := wantReply(t, <-answer, "", Succeeded)
-		wantEqual(t, "operation", []any{o.ID, o.EdgeID, o.NodeID, string(o.Parameters), o.Reason, o.RequestedBy, o.Message, string(o.Result), o.SentAt.Equal(began), o.RespondedAt.Equal(began.Add(time.Second)), o.FinishedAt.Equal(o.RespondedAt)},
-			[]any{c.CommandId, "e1", "n1", `{"force":true}`, "because", "alice", outcomeSucceeded, `{"pid":7}`, true, true, true})
+		wantEqual(t, "operation", []any{o.ID, o.EdgeID, o.NodeID, string(o.Parameters), o.Reason, o.RequestedBy, o.RequestID, o.Message, string(o.Result), o.SentAt.Equal(began), o.RespondedAt.Equal(began.Add(time.Second)), o.FinishedAt.Equal(o.RespondedAt)},
+			[]any{c.CommandId, "e1", "n1", `{"force":true}`, "because", "alice", "asked-1", outcomeSucceeded, `{"pid":7}`, true, true, true})
 		wantEqual(t, "events", kinds(t, s, "e1"), []string{"edge_connected", "command_sent", "command_succeeded"})
 		wantEqual(t, "of another Edge", operationFault(s, "e2", o.ID), wire.OperationNotFound)
 		f.reply(m.Id, outcomeOf(c.CommandId, iopv1.CommandOutcome_COMMAND_OUTCOME_FAILED)) // what is settled stays

@@ -22,10 +22,12 @@ func TestOneKeyOneCommand(t *testing.T) {
 		f, other := connect(t, s, "e1"), connect(t, s, "e2")
 		var answers []<-chan CommandReply
 		for range 10 { // at once: they wait as the first does
-			answers = append(answers, askCommand(s, keyed("e1", "k", 1)))
+			ask := keyed("e1", "k", 1)
+			ask.RequestID = "first"
+			answers = append(answers, askCommand(s, ask))
 		}
 		noWait := keyed("e1", "k", 1)
-		noWait.Wait = false
+		noWait.Wait, noWait.RequestID = false, "later"
 		began := time.Now()
 		wantReply(t, s.Command(context.Background(), noWait), "", SentState)
 		wantReply(t, s.Command(context.Background(), keyed("e1", "k", 2)), wire.IdempotencyConflict, "")
@@ -34,7 +36,8 @@ func TestOneKeyOneCommand(t *testing.T) {
 		m, c := f.commandRequest()
 		f.reply(m.Id, outcomeOf(c.CommandId, outcomeAccepted))
 		for _, a := range answers {
-			wantEqual(t, "operation", wantReply(t, <-a, "", Accepted).ID, c.CommandId)
+			o := wantReply(t, <-a, "", Accepted)
+			wantEqual(t, "operation, request", []string{o.ID, o.RequestID}, []string{c.CommandId, "first"})
 		}
 		f.send(phaseOf(c.CommandId, phaseSucceeded))
 		synctest.Wait()

@@ -41,6 +41,7 @@ type Operation struct {
 	Parameters    json.RawMessage // a JSON object, or nil
 	Reason        string
 	RequestedBy   string // empty without auth
+	RequestID     string // of the first request that asked for it
 	State         OperationState
 	CreatedAt     time.Time
 	ExpiresAt     time.Time // the Edge refuses what arrives later
@@ -74,7 +75,7 @@ type CommandAsk struct {
 	Timeout     time.Duration
 	Reason      string
 	RequestedBy string
-	RequestID   string   // of the request that asks; for the log alone
+	RequestID   string   // of the request that asks
 	Key         string   // Idempotency-Key, scoped to the Edge; empty: none
 	Fingerprint [32]byte // of the body as parsed JSON; what makes a reuse of Key a conflict
 	Wait        bool     // answer when the Edge answered; else once it is on its way

@@ -104,7 +104,7 @@ func (s *System) Fleet(ctx context.Context) (*Fleet, *wire.Fault) {
 // Edge did, at the latest when the command's time is up; without Wait, once the command is on its way.
 func (s *System) Command(ctx context.Context, ask *CommandAsk) CommandReply {
 	request := &iopv1.EdgeCommandRequest{Operation: ask.Operation, NodeId: ask.NodeID,
-		Timeout: durationpb.New(ask.Timeout), RequestedBy: ask.RequestedBy}
+		Timeout: durationpb.New(ask.Timeout), RequestedBy: ask.RequestedBy, RequestId: ask.RequestID}
 	if ask.Parameters != nil {
 		request.Parameters = &structpb.Struct{}
 		if request.Parameters.UnmarshalJSON(ask.Parameters) != nil {
@@ -125,7 +125,7 @@ func (s *System) Command(ctx context.Context, ask *CommandAsk) CommandReply {
 	return CommandReply{Fault: faultSystem}
 }
 
-// logCommand leaves the line that leads from a request to its operation, whose id is all that the Edge is told. It is written
+// logCommand leaves the line that leads from a request to its operation, also from one that repeats another. It is written
 // here and not by the owner of the records, who must not wait for a log; and at once, so that it is there even if the
 // command is never answered.
 func (s *System) logCommand(ask *CommandAsk, recorded <-chan string) {

@@ -41,6 +41,7 @@ type Operation struct {
 	Parameters  map[string]any `json:"parameters"`
 	Reason      *string        `json:"reason"`
 	RequestedBy *string        `json:"requested_by"` // the operator; nil without auth
+	RequestID   string         `json:"request_id"`   // X-Request-Id of the first request that asked for it; empty from an older server
 	State       OperationState `json:"state"`
 
 	CreatedAt   time.Time  `json:"created_at"`

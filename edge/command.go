@@ -29,6 +29,8 @@ type Command struct {
 	Parameters map[string]any
 	// RequestedBy is who asked, as the Control Plane tells; may be empty.
 	RequestedBy string
+	// RequestID is the X-Request-Id of the HTTP request that asked, for logs; empty from a Control Plane that doesn't tell.
+	RequestID string
 
 	// progress is the runner's; nil in a Command that an operation's test made.
 	progress     func(percent int, message string)

@@ -96,7 +96,7 @@ func (c *commands) request(from answerer, replyTo uint64, req *iopv1.EdgeCommand
 	r := &run{id: id, from: from, replyTo: replyTo, started: time.Now()}
 	c.outcomes.begin(id, r)
 	c.version++
-	c.log.Info("A command starts.", "command_id", id, "operation", req.Operation, "node_id", clip(req.NodeId), "requested_by", clip(req.RequestedBy))
+	c.log.Info("A command starts.", "command_id", id, "operation", req.Operation, "node_id", clip(req.NodeId), "requested_by", clip(req.RequestedBy), "request_id", clip(req.RequestId))
 	c.idle.Go(func() { c.run(r, req) })
 }
 
@@ -135,7 +135,7 @@ func (c *commands) run(r *run, req *iopv1.EdgeCommandRequest) {
 	c.save() // before it does anything, so that a new process doesn't run the same command again
 	response = c.call(r, &Command{
 		ID: req.CommandId, Operation: req.Operation, NodeID: req.NodeId,
-		Parameters: parametersOf(req), RequestedBy: req.RequestedBy,
+		Parameters: parametersOf(req), RequestedBy: req.RequestedBy, RequestID: req.RequestId,
 		progress: func(percent int, message string) { c.progress(r, percent, message) },
 	})
 }

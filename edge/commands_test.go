@@ -111,12 +111,12 @@ func TestAnOperationGetsWhatWasAsked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.command(5, &iopv1.EdgeCommandRequest{CommandId: "c", Operation: "op", NodeId: "gpu-1", RequestedBy: "alice", Parameters: parameters})
+		p.command(5, &iopv1.EdgeCommandRequest{CommandId: "c", Operation: "op", NodeId: "gpu-1", RequestedBy: "alice", RequestId: "asked-1", Parameters: parameters})
 		if a := p.answer(5); a.Outcome != failed || a.Result.Fields["n"].GetNumberValue() != 1 {
 			t.Errorf("a failure with a result is answered %v", a)
 		}
 		c := <-got
-		if c.ID != "c" || c.Operation != "op" || c.NodeID != "gpu-1" || c.RequestedBy != "alice" || c.Parameters["model"] != "m" || c.Parameters["n"] != 3.0 {
+		if c.ID != "c" || c.Operation != "op" || c.NodeID != "gpu-1" || c.RequestedBy != "alice" || c.RequestID != "asked-1" || c.Parameters["model"] != "m" || c.Parameters["n"] != 3.0 {
 			t.Errorf("the operation got %+v", c)
 		}
 		p.command(6, call("d", "op"))

@@ -157,7 +157,7 @@ func (c *call) log(took time.Duration) {
 		e = e.Stringer("trace_id", c.span.SpanContext().TraceID())
 	}
 	e.Str("request_id", c.id).Str("method", c.r.Method).Str("path", c.r.URL.Path).Int("status", c.status).
-		Int64("bytes", c.bytes).Dur("took", took).Msg("request")
+		Int64("bytes", c.bytes).Dur("took_ms", took).Msg("request")
 }
 
 // routeName is the pattern that the path matched. Metrics name nothing else: a path holds ids.

@@ -27,15 +27,15 @@ func commandServer(reply func(ask *actors.CommandAsk) actors.CommandReply, chang
 
 func settled(ask *actors.CommandAsk) actors.CommandReply {
 	return actors.CommandReply{Operation: &actors.Operation{ID: "op-1", EdgeID: ask.EdgeID, Operation: ask.Operation, NodeID: ask.NodeID,
-		Parameters: ask.Parameters, Reason: ask.Reason, RequestedBy: ask.RequestedBy, State: actors.Succeeded, CreatedAt: time.Now()}}
+		Parameters: ask.Parameters, Reason: ask.Reason, RequestedBy: ask.RequestedBy, RequestID: ask.RequestID, State: actors.Succeeded, CreatedAt: time.Now()}}
 }
 
 func TestCommandIsPassedOn(t *testing.T) {
 	s, asks := commandServer(settled, withOperators)
 	e := do(s, http.MethodPost, "/edges/any/commands", `{"operation":"node.drain","node_id":"n1","parameters":{"n":2.0,"grace":"<30s>"},"timeout":"5s","reason":"rack move"}`,
-		"Authorization", "Bearer op-token", "Idempotency-Key", "k 1é")
+		"Authorization", "Bearer op-token", "Idempotency-Key", "k 1é", "X-Request-Id", "asked-1")
 	wantAt(t, e.want(t), "operation_id", "op-1", "edge_id", "any", "operation", "node.drain", "node_id", "n1", "parameters", `{"grace":"\u003c30s\u003e","n":2}`,
-		"reason", "rack move", "requested_by", "otto", "state", "succeeded", "sent_at", "null", "message", "null", "result", "null", "events", "[]")
+		"reason", "rack move", "requested_by", "otto", "request_id", "asked-1", "state", "succeeded", "sent_at", "null", "message", "null", "result", "null", "events", "[]")
 	if strings.Contains(e.Body.String(), `\u003c`) {
 		t.Error("parameters are escaped as for a page")
 	}

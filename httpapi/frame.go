@@ -47,6 +47,7 @@ func commandEnvelope(ask *actors.CommandAsk, parameters map[string]any) *iopv1.E
 		Parameters:  fields,
 		Timeout:     durationpb.New(ask.Timeout),
 		RequestedBy: ask.RequestedBy,
+		RequestId:   ask.RequestID,
 		ExpiresAt:   timestamppb.New(time.Now()),
 	}}}
 }

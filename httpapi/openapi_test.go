@@ -242,7 +242,7 @@ func viewSamples() []sample {
 			return actors.EventPage{Events: []*actors.Event{{ID: "r.1", EdgeID: "x", NodeID: "n", OperationID: "o", Kind: actors.NodeReady, Message: "m", At: now, OccurredAt: now},
 				{ID: "r.2", Kind: actors.EventsDropped, At: now}}, Gap: &actors.Gap{Dropped: &n, Reason: actors.Overwritten}, Next: "r.2"}
 		}
-		o := &actors.Operation{ID: "op", EdgeID: "x", Operation: "o", NodeID: "n", Parameters: []byte(`{"a":[1]}`), Reason: "r", RequestedBy: "otto", State: actors.Failed,
+		o := &actors.Operation{ID: "op", EdgeID: "x", Operation: "o", NodeID: "n", Parameters: []byte(`{"a":[1]}`), Reason: "r", RequestedBy: "otto", RequestID: "r", State: actors.Failed,
 			CreatedAt: now, SentAt: now, RespondedAt: now, FinishedAt: now, Message: "m", Result: []byte(`{"b":null}`), EventsDropped: 1,
 			Events: []actors.OperationEvent{{Phase: "accepted", ReceivedAt: now}, {Phase: "progress", Message: "m", ProgressPercent: 7, OccurredAt: now, ReceivedAt: now}}}
 		p.operation = func(string, string) (*actors.Operation, *wire.Fault) { return o, nil }

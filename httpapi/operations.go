@@ -102,6 +102,8 @@ func appendOperation(b []byte, o *actors.Operation) []byte {
 	b = appendStringOrNull(b, o.Reason)
 	b = append(b, `,"requested_by":`...)
 	b = appendStringOrNull(b, o.RequestedBy)
+	b = append(b, `,"request_id":`...)
+	b = appendString(b, o.RequestID)
 	b = append(b, `,"state":`...)
 	b = appendString(b, string(o.State))
 	b = append(b, `,"created_at":`...)

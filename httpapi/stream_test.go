@@ -107,6 +107,7 @@ func streamOf(backlog []*actors.Event, gap *actors.Gap, headers ...string) *live
 
 func (l *live) wantEnd(t *testing.T) {
 	t.Helper()
+	time.Sleep(gatherTime)
 	synctest.Wait()
 	select {
 	case <-l.ended:
@@ -265,6 +266,37 @@ func TestStreamBatches(t *testing.T) {
 		most := len(l.text())/batchBytes + 3
 		if n := l.flushed() - first; n > most {
 			t.Errorf("%d flushes for %d bytes, want at most %d", n, len(l.text()), most)
+		}
+		l.hangUp()
+		l.wantEnd(t)
+	})
+}
+
+// Events that come one by one, a thousand a second, gather; the first of them doesn't wait, nor does one after a quiet time.
+func TestStreamGathers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := streamOf(nil, nil)
+		first := l.flushed()
+		for i := range 1000 {
+			l.events <- &actors.LiveEvent{Event: event(i)}
+			synctest.Wait()
+			if i == 0 && strings.Count(l.text(), "id: ") != 1 {
+				t.Error("the first event waits")
+			}
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(gatherTime)
+		synctest.Wait()
+		if n := strings.Count(l.text(), "id: "); n != 1000 {
+			t.Errorf("%d of 1000 events sent", n)
+		}
+		if n, most := l.flushed()-first, int(time.Second/gatherTime)+1; n > most {
+			t.Errorf("%d flushes in a second, want at most %d", n, most)
+		}
+		l.events <- &actors.LiveEvent{Event: event(1000)}
+		synctest.Wait()
+		if n := strings.Count(l.text(), "id: "); n != 1001 {
+			t.Error("an event after a quiet time waits")
 		}
 		l.hangUp()
 		l.wantEnd(t)

@@ -47,7 +47,7 @@ func TestBodyNumberOfOtherFrames(t *testing.T) {
 		"a body that is cut":   {append(ping[:1:1], 200), 0},
 		"a body, then garbage": {append(ping[:2:2], 0xff), 0},
 		"a body, then a newer": {append(ping[:2:2], newer...), 4},
-		"no body's type":       {[]byte{6<<3 | 0, 1}, 0},
+		"no body's type":       {[]byte{6 << 3, 1}, 0},
 		"two bodies":           {append(ping[:2:2], pong...), 5},
 	} {
 		if n := bodyNumber(test.payload); n != test.want {

@@ -104,8 +104,13 @@ func TestTraces(t *testing.T) {
 	e.send(&iopv1.Envelope{ReplyTo: m.Id, Body: &iopv1.Envelope_EdgeStatusResponse{EdgeStatusResponse: &iopv1.EdgeStatusResponse{EdgeId: "e"}}})
 	(<-status).is(200)
 	command := d.postLater("e", `{"operation":"restart"}`, "X-Request-Id", "asked-2")
-	e.reply(e.command(), succeeded)
-	operationID := (<-command).is(200).text("operation_id")
+	received := e.command()
+	if got := received.GetEdgeCommandRequest().RequestId; got != "asked-2" {
+		t.Errorf("the Edge is told of request %q", got)
+	}
+	e.reply(received, succeeded)
+	operationID := (<-command).is(200, "request_id", "asked-2").text("operation_id")
+	d.get("/edges/e/operations/"+operationID).is(200, "request_id", "asked-2")
 	d.get("/edges/nobody", "X-Request-Id", "asked-3", "traceparent", "nonsense").isProblem(404, "edge_not_found")
 	d.signal(syscall.SIGTERM)
 	if code := d.exit(); code != 0 {

@@ -70,7 +70,7 @@ func (a *app) edgeDetails(e *client.Edge) [][2]string {
 		{"connected", a.when(e.ConnectedAt)},
 		{"last seen", a.when(e.LastSeenAt)},
 		{"disconnected", a.lastEnd(e)},
-		{"connections", fmt.Sprintf("%d, of them %d takeovers", e.Connections, e.Takeovers)},
+		{"connections", fmt.Sprintf("%d, of them %s", e.Connections, count(e.Takeovers, "takeover"))},
 		{"conflict", conflict},
 		{"heartbeat", "every " + millis(&e.HeartbeatIntervalMS)},
 		{"clock", skewText(e.ClockSkewMS)},

@@ -128,6 +128,7 @@ func (a *app) operationPage(p *page, o *client.Operation) {
 		{"took", took(o)},
 		{"by", textOr(o.RequestedBy)},
 		{"reason", textOr(o.Reason)},
+		{"request", clean(o.RequestID)},
 	}
 	p.details(append(append(details, object("parameters", o.Parameters)), object("result", o.Result)))
 	if o.EventsDropped > 0 {

@@ -109,7 +109,7 @@ func millis(ms *int64) string {
 }
 
 // count is "1 Edge" or "2 Edges".
-func count(n int, noun string) string {
+func count[N int | uint64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

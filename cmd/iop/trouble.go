@@ -95,6 +95,8 @@ func providerTrouble(p *client.Provider) string {
 	switch {
 	case p.Health == "degraded" || p.Health == "offline":
 		return p.Health
+	case p.Status == "unavailable" && p.Health == "online":
+		return "unavailable, but online: drained or disabled"
 	case p.Status == "unavailable":
 		return p.Status
 	}

@@ -152,5 +152,5 @@ func (a *app) changeLine(c edgeChange) string {
 		state, why = "forgotten", "no longer listed"
 	}
 	p := page{looks: a.looks}
-	return fmt.Sprintf("%s  %-24s  %s  %-20s  %d takeovers", at, clean(c.EdgeID), p.paint(state)+strings.Repeat(" ", max(0, 12-len(state))), why, c.Takeovers)
+	return fmt.Sprintf("%s  %-24s  %s  %-20s  %s", at, clean(c.EdgeID), p.paint(state)+strings.Repeat(" ", max(0, 12-len(state))), why, count(c.Takeovers, "takeover"))
 }

@@ -1515,7 +1515,10 @@ type EdgeCommandRequest struct {
 	Timeout     *durationpb.Duration   `protobuf:"bytes,5,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	RequestedBy string                 `protobuf:"bytes,6,opt,name=requested_by,json=requestedBy,proto3" json:"requested_by,omitempty"`
 	// By the server's clock; what arrives later is rejected by the Edge.
-	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	// X-Request-Id of the HTTP request that asked, for the Edge's log; 1 to 128 of A-Z a-z 0-9 . _ -. Not in the contract, whose
+	// next numbers it leaves free; an Edge that doesn't know it ignores it.
+	RequestId     string `protobuf:"bytes,15,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1597,6 +1600,13 @@ func (x *EdgeCommandRequest) GetExpiresAt() *timestamppb.Timestamp {
 		return x.ExpiresAt
 	}
 	return nil
+}
+
+func (x *EdgeCommandRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
 }
 
 type EdgeCommandResponse struct {
@@ -2179,7 +2189,7 @@ const file_iop_v1_control_proto_rawDesc = "" +
 	"\x06status\x18\x04 \x01(\x0e2\x16.iop.v1.ProviderStatusR\x06status\x12.\n" +
 	"\x06health\x18\x05 \x01(\x0e2\x16.iop.v1.ProviderHealthR\x06health\x122\n" +
 	"\ageneral\x18\x06 \x01(\v2\x18.iop.v1.ProviderCountersR\ageneral\x12;\n" +
-	"\flong_context\x18\a \x01(\v2\x18.iop.v1.ProviderCountersR\vlongContext\"\xb6\x02\n" +
+	"\flong_context\x18\a \x01(\v2\x18.iop.v1.ProviderCountersR\vlongContext\"\xd5\x02\n" +
 	"\x12EdgeCommandRequest\x12\x1d\n" +
 	"\n" +
 	"command_id\x18\x01 \x01(\tR\tcommandId\x12\x1c\n" +
@@ -2191,7 +2201,9 @@ const file_iop_v1_control_proto_rawDesc = "" +
 	"\atimeout\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12!\n" +
 	"\frequested_by\x18\x06 \x01(\tR\vrequestedBy\x129\n" +
 	"\n" +
-	"expires_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\"\xb1\x01\n" +
+	"expires_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x0f \x01(\tR\trequestId\"\xb1\x01\n" +
 	"\x13EdgeCommandResponse\x12\x1d\n" +
 	"\n" +
 	"command_id\x18\x01 \x01(\tR\tcommandId\x120\n" +
