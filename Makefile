@@ -2,7 +2,6 @@
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
-COMMANDS := $(notdir $(wildcard cmd/*))
 
 .PHONY: help build run test check proto lint fuzz bugs model kill bench load package chaos soak clean
 

@@ -30,7 +30,7 @@ type Metrics struct {
 	UnmatchedAnswers int64 // answers that belonged to nothing pending
 	ForeignSnapshots int64 // snapshots that named another Edge than their sender's
 	Takeovers        int64
-	EventsDropped    int64 // live readers that were cut off because they couldn't keep up
+	EventsDropped    int64 // that a live reader had no room for; it is cut off at the first
 	DeadLetters      int64 // messages to actors that were gone
 
 	HelloRefusals       map[string]int64 // of Edges, by code

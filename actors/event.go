@@ -26,7 +26,6 @@ const (
 	CommandCancelled Kind = "command_cancelled"
 	CommandExpired   Kind = "command_expired"
 	CommandUnknown   Kind = "command_unknown"
-	EventsDropped    Kind = "events_dropped"
 )
 
 // Event is something that happened, as one line. It is never changed once it has its ID.

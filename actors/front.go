@@ -15,7 +15,7 @@ type Front interface {
 	Close(context.Context) error
 }
 
-// StartFront gives a listener to an actor of its own, which serves it until StopFront. failed is told when the front can't serve on.
+// StartFront gives a listener to an actor of its own, which serves it until its handle stops it. failed is told when the front can't serve on.
 func (s *System) StartFront(f Front, l net.Listener, failed func(error)) *FrontHandle {
 	pid := s.root().Spawn(rootProps(func() actor.Actor { return &front{sys: s, front: f, listener: l, failed: failed} }, stop))
 	return &FrontHandle{sys: s, pid: pid}

@@ -47,9 +47,7 @@ func (r *registry) Receive(ctx actor.Context) {
 	case *ownerAnswered:
 		r.ownerLives(ctx, m.token)
 	case *probeEnded:
-		if r.probes[m.probe.owner] == m.probe {
-			r.ownerSilent(ctx, m.probe.owner)
-		}
+		r.endProbe(ctx, m)
 	case *ended:
 		r.release(ctx, m)
 	case *said:
@@ -61,9 +59,7 @@ func (r *registry) Receive(ctx actor.Context) {
 	case *dispatch:
 		r.forwardCommand(ctx, m)
 	case *queryCommands:
-		if v := r.table.owner(m.edgeID); v != nil {
-			ctx.Forward(v.pid)
-		}
+		r.forwardQuery(ctx, m)
 	case *sweepDue:
 		r.sweep(ctx)
 	case *connectionsAsk:
@@ -123,7 +119,7 @@ func (r *registry) granted(ctx actor.Context, m *claimAsk, v verdict) {
 	ctx.Send(m.pid, &decided{token: v.granted.token, interval: interval})
 	ctx.Send(r.sys.operations, &edgeBack{edgeID: id, token: v.granted.token})
 	if v.superseded != nil {
-		r.ownerSilent(ctx, v.superseded.token)
+		r.reconsiderClaims(ctx, v.superseded.token)
 	}
 }
 
@@ -154,9 +150,16 @@ func (r *registry) ownerLives(ctx actor.Context, owner Token) {
 	}
 }
 
-// ownerSilent decides anew, in order, the claims that waited for this owner: it had its chance, or is gone. Who owns the
+// endProbe is the end of an owner's time to answer, unless it has answered, or another probe of it has begun.
+func (r *registry) endProbe(ctx actor.Context, m *probeEnded) {
+	if r.probes[m.probe.owner] == m.probe {
+		r.reconsiderClaims(ctx, m.probe.owner)
+	}
+}
+
+// reconsiderClaims decides anew, in order, the claims that waited for this owner: it had its chance, or is gone. Who owns the
 // id by now, one of them perhaps, has not, and is asked in turn.
-func (r *registry) ownerSilent(ctx actor.Context, owner Token) {
+func (r *registry) reconsiderClaims(ctx actor.Context, owner Token) {
 	for _, m := range r.claimsOn(owner) {
 		r.claim(ctx, m, owner)
 	}
@@ -176,7 +179,7 @@ func (r *registry) release(ctx actor.Context, m *ended) {
 		r.counted()
 		r.publish(ctx, &Event{EdgeID: m.edgeID, Kind: EdgeDisconnected, Message: string(m.reason)})
 		r.forget(ctx)
-		r.ownerSilent(ctx, m.token)
+		r.reconsiderClaims(ctx, m.token)
 	}
 	v, _ := r.table.views.Get(m.edgeID)
 	ctx.Send(m.pid, &released{view: v})
@@ -223,6 +226,12 @@ func (r *registry) forwardCommand(ctx actor.Context, m *dispatch) {
 	case !v.Connected:
 		ctx.Send(r.sys.operations, &commandRefused{m.operationID, faultDisconnected})
 	default:
+		ctx.Forward(v.pid)
+	}
+}
+
+func (r *registry) forwardQuery(ctx actor.Context, m *queryCommands) {
+	if v := r.table.owner(m.edgeID); v != nil {
 		ctx.Forward(v.pid)
 	}
 }

@@ -82,7 +82,6 @@ const (
 	ProtocolError    Reason = "protocol_error"
 	WriteTimeout     Reason = "write_timeout"
 	Shutdown         Reason = "shutdown"
-	Removed          Reason = "removed"
 )
 
 // State is what a View amounts to at a moment.

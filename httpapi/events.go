@@ -6,7 +6,7 @@ import (
 	"iop/actors"
 )
 
-// eventQuery reads the parameters of a list of events.
+// events reads the parameters of a list of events.
 func (q *query) events() actors.EventQuery {
 	return actors.EventQuery{After: q.one("after"), Limit: q.limit()}
 }

@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
-# Lints httpapi/openapi.yaml, and compares it and proto/ with what main has (the last commit, when on main): whoever wrote an
-# Edge or a client against that must not find it broken. Part of `make check`. Its tools are fetched the first time.
+# Lints httpapi/openapi.yaml, and compares it and proto/ with what main has (on main with the last commit, or the one before
+# when nothing of the two has changed since): whoever wrote an Edge or a client against that must not find it broken. Part of
+# `make check`. Its tools are fetched the first time.
 #   BASE=v1.2.0 scripts/contract.sh    compares with another commit
 #   scripts/contract.sh DIR            looks at DIR/proto and DIR/httpapi/openapi.yaml instead of the checkout's
 # Redocly and buf are from npm; without it their part is left out, and said to be. oasdiff is built with Go.
-set -uo pipefail
+set -euo pipefail
 cd "$(dirname "$0")/.."
 new=${1:-.}
-base=${BASE:-$(git merge-base HEAD main 2>/dev/null || git rev-parse HEAD)} || exit 1
+base=${BASE:-$(git merge-base HEAD main 2>/dev/null || git rev-parse HEAD)}
+if [ -z "${BASE:-}" ] && [ "$base" = "$(git rev-parse HEAD)" ] && git diff --quiet HEAD -- proto httpapi/openapi.yaml; then
+	base=$(git rev-parse -q --verify HEAD^ || echo "$base") # a commit compared with itself proves nothing
+fi
 old=$(mktemp -d)
 trap 'rm -rf "$old"' EXIT
-git archive "$base" proto httpapi/openapi.yaml | tar -x -C "$old" || exit 1
+git archive "$base" proto httpapi/openapi.yaml | tar -x -C "$old"
 
 failed=
 run() { # a name, then a command
@@ -18,7 +22,7 @@ run() { # a name, then a command
 }
 
 oasdiff=$PWD/.tools/oasdiff-v1.38.0/oasdiff
-[ -x "$oasdiff" ] || GOBIN=$(dirname "$oasdiff") go install github.com/oasdiff/oasdiff@v1.38.0 || exit 1
+[ -x "$oasdiff" ] || GOBIN=$(dirname "$oasdiff") go install github.com/oasdiff/oasdiff@v1.38.0
 export OASDIFF_NO_TELEMETRY=1 REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true
 run "openapi.yaml against ${base:0:12}" "$oasdiff" breaking --fail-on ERR "$old/httpapi/openapi.yaml" "$new/httpapi/openapi.yaml"
 

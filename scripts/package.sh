@@ -3,7 +3,7 @@
 # shell completions, docs. The version is git's; PACKAGE_VERSION sets another, ARCH (amd64) another machine than this one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-nfpm=github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2 # later ones need modules that the module proxy refuses
+nfpm=github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
 out=bin/packages
 
 # v1.2.3 → 1.2.3, v1.2.3-4-gabc → 1.2.3+4.gabc, and without a tag 0~git-count.hash, which sorts before any release.

@@ -7,8 +7,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 missed=0
 
-plant() { # the bugs of a package, for a test that must catch each
+plant() { # the bugs of a package, for a test that must catch each, and pass without any
 	local package=$1 test=$2 bug file
+	go test -count=1 -run "^$test\$" -timeout 5m "./$package"
 	for bug in "$package"/testdata/bugs/*.patch; do
 		file=$(sed -n 's|^--- a/||p' "$bug")
 		patch --quiet --output="$work/bug.go" "$file" "$bug"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds and runs the Control Plane in dev mode with a made-up fleet beside it, until Ctrl-C or SIGTERM.
 # Leaves nothing behind: no process, no file outside bin/. For a larger fleet: EDGES=20 make run; for another fate: SEED=7 make run.
-set -eu
+set -euo pipefail
 cd "$(dirname "$0")/.."
 
 echo "Building ..."

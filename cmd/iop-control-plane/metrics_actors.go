@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"iop/actors"
@@ -23,8 +25,8 @@ var (
 	operationUnanswered = desc("iop_operations_unanswered", "Commands without an answer now: pending ones wait to be written, sent ones for their Edge.", "state")
 
 	eventSubscribers = desc("iop_event_subscribers", "Live readers of events now.")
-	eventBacklog     = desc("iop_event_backlog_longest", "Events that the slowest live reader has before it; at 1024 it is ended.")
-	eventsDropped    = desc("iop_events_dropped_total", "Live readers that were ended because they could not keep up.")
+	eventBacklog     = desc("iop_event_backlog_longest", fmt.Sprintf("Events that the slowest live reader has before it; at %d it is ended.", actors.SubscriberBuffer))
+	eventsDropped    = desc("iop_events_dropped_total", "Events that a live reader had no room for; it is ended at the first, and resumes.")
 
 	deadLetters = desc("iop_dead_letters_total", "Messages to actors that were gone.")
 	registryLag = desc("iop_registry_lag_seconds", "How late the registry is for the work that it sets itself every 2 s or sooner.")
