@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"iop/actors"
@@ -145,7 +146,9 @@ func TestFleetPages(t *testing.T) {
 
 // A page is in order by edge_id, each Edge in one of the two lists, and a snapshot that ages past max_age between two pages stays
 // acceptable, as it was for the first.
-func TestFleetPagesKeepTheirMeasure(t *testing.T) {
+func TestFleetPagesKeepTheirMeasure(t *testing.T) { synctest.Test(t, fleetPagesKeepTheirMeasure) }
+
+func fleetPagesKeepTheirMeasure(t *testing.T) {
 	now := time.Now()
 	plane := &fakePlane{}
 	for i := range 6 {

@@ -156,13 +156,12 @@ func TestRejectPolicy(t *testing.T) {
 	d.get("/edges/e").is(200, "takeovers", 1, "conflict", false, "instance_id", "a")
 	owner.conn.Close()
 	eventually(t, "the owner is gone", func() bool { return d.get("/edges/e").text("state") == "disconnected" })
-	began := time.Now()
 	c, m := d.sayHello(instance("e", "b"))
-	if m.GetEdgeHelloResponse() == nil || time.Since(began) > 2*time.Second {
-		t.Fatalf("an id without an owner: %v after %v", m, time.Since(began))
+	if m.GetEdgeHelloResponse() == nil {
+		t.Fatalf("an id without an owner: %v", m)
 	}
 	// The owner says nothing any more, as one whose link is dead.
-	began = time.Now()
+	began := time.Now()
 	_, m = d.sayHello(instance("e", "c"))
 	if took := time.Since(began); m.GetEdgeHelloResponse() == nil || took < 2*time.Second {
 		t.Fatalf("a silent owner: %v after %v", m, took)
