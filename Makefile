@@ -1,4 +1,6 @@
-# What people do with this project. Everything needs Go and make alone, but for `make check` and `make lint`, which fetch tools.
+# What people do with this project. build, run, proto, fuzz, model, kill, bench, load, chaos and soak need Go and make alone. test does
+# too, and as root on Debian it installs the programs that deploy/ is tried with. check, lint and bugs fetch tools (npm); bugs
+# needs patch, package fetches nfpm.
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)

@@ -80,7 +80,7 @@ func (m *commandAsk) named(operationID string) {
 const (
 	// settleTime is how long a connection has to say whether a command whose time is up was written.
 	settleTime = 5 * time.Second
-	// queryIDs is how many commands one question to a returned Edge names at most, and queryIDBytes is over what each of them
+	// queryIDs is how many commands one question to a returned Edge names at most, and queryIDBytes an upper bound of what each
 	// takes in its frame.
 	queryIDs     = 1000
 	queryIDBytes = 32

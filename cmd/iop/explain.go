@@ -82,7 +82,7 @@ func (a *app) explainNetwork(err error) failure {
 		return failure{what: "the certificate of the Control Plane is not trusted" + where + ": " + stranger.Err.Error(),
 			next: "--ca-file FILE with the authority that signed it", exit: exitNotNow}
 	case errors.As(err, &away):
-		return failure{what: away.Error() + where, next: "the same again in a while", exit: exitNotNow}
+		return failure{what: away.Error() + where, next: "the same command again later", exit: exitNotNow}
 	case errors.As(err, &upgrade):
 		return failure{what: upgrade.Error() + where, next: "--wire ws://host:port/client; the port is 19080 unless set otherwise", exit: exitNotNow}
 	case errors.As(err, &lost):
@@ -127,7 +127,7 @@ var advices = map[client.Code]advice{
 	client.EdgeDisconnected:     {"iop edges get EDGE tells since when and why; iop status EDGE --max-age 24h what was known last", exitNotNow},
 	client.EdgeTimeout:          {"a longer --timeout; iop edges get EDGE tells when it was heard last", exitNotNow},
 	client.ShuttingDown:         {"the same again once it is back", exitNotNow},
-	client.ResourceExhausted:    {"the same again in a while", exitNotNow},
+	client.ResourceExhausted:    {"the same command again later", exitNotNow},
 	client.Internal:             {"the Control Plane's log tells more, under the request", exitFailed},
 }
 
