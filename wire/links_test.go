@@ -425,20 +425,17 @@ func TestLinkStalls(t *testing.T) {
 	})
 }
 
+// TestLinkAbortWhileWriting: TestGoodbyeIsBounded and TestAbortWhileWritingIsAtOnce have the times.
 func TestLinkAbortWhileWriting(t *testing.T) {
 	eachRig(t, roomy, func(t *testing.T, r *rig) {
 		ended := r.serveReader()
 		r.link.Send(numbered(1, 8<<20), "")
 		r.link.Send(numbered(2, 1000), tagOf(2))
-		began := time.Now()
 		r.link.Abort()
 		r.link.Abort()
 		r.link.Finish()
 		<-r.link.Done()
 		<-ended
-		if took := time.Since(began); took > 4*time.Second { // TLS would wait 5 s for its goodbye to be written
-			t.Errorf("it took %v", took)
-		}
 		if _, stalls := r.log.counts(); stalls > 0 {
 			t.Error("an abort counts as a stall")
 		}

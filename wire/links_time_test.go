@@ -131,6 +131,20 @@ func TestGoodbyeIsBounded(t *testing.T) {
 	}
 }
 
+func TestAbortWhileWritingIsAtOnce(t *testing.T) {
+	eachPipe(t, func(t *testing.T, r *rig) {
+		ended := r.serveReader()
+		r.link.Send(numbered(1, 100_000), "")
+		synctest.Wait() // the writer stands in it
+		began := time.Now()
+		r.link.Abort()
+		<-ended
+		if took := time.Since(began); took > 0 {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
 // TestLinger: what comes after Finish is discarded for LingerTime, whatever deadline the reader's owner would set.
 func TestLinger(t *testing.T) {
 	testTLS()

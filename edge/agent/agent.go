@@ -58,6 +58,7 @@ type Agent struct {
 	log        *slog.Logger
 	instanceID string
 	retry      *edge.Backoff
+	dial       func(ctx context.Context, network, address string) (net.Conn, error)
 	news       chan struct{} // the site changed; one note is enough
 }
 
@@ -80,7 +81,7 @@ func New(o Options) (*Agent, error) {
 	}
 	return &Agent{
 		opts: o, log: o.Logger, instanceID: rand.Text(), retry: edge.NewBackoff(o.ReconnectInitial, o.ReconnectMax),
-		news: make(chan struct{}, 1),
+		dial: (&net.Dialer{Timeout: dialTimeout}).DialContext, news: make(chan struct{}, 1),
 	}, nil
 }
 

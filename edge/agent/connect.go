@@ -34,7 +34,7 @@ func (a *Agent) connect(ctx context.Context) (*connection, ending) {
 	if err != nil {
 		return nil, ending{why: "The token can't be read: " + err.Error()}
 	}
-	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", a.opts.Address)
+	conn, err := a.dial(ctx, "tcp", a.opts.Address)
 	if err != nil {
 		return nil, ending{why: "The Edge can't be reached: " + err.Error()}
 	}
