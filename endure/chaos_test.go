@@ -46,7 +46,8 @@ func TestChaos(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	for _, args := range [][]string{{"chaos", "--nonsense"}, {"chaos", "more"}, {"chaos", "--faults", "0"}, {"soak", "--duration", "1s"}, {"nothing"}, {"chaos", "--edges", "10000000"}} {
+	for _, args := range [][]string{{"chaos", "--nonsense"}, {"chaos", "more"}, {"chaos", "--faults", "0"}, {"soak", "--duration", "1s"},
+		{"soak", "--duration", "3m", "--write", "page.md"}, {"nothing"}, {"chaos", "--edges", "10000000"}} {
 		var stdout, stderr bytes.Buffer
 		if code := run(t.Context(), args, &stdout, &stderr); code != exitUsage || stderr.Len() == 0 {
 			t.Errorf("%v: exit code %d, %q", args, code, stderr.String())

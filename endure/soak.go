@@ -31,16 +31,44 @@ type soakOptions struct {
 // 20 s, and not less: the load looks after its commands for that long. At 300 commands a second and 2,000 Edges that is 11 commands,
 // which nearly every Edge has had after two minutes, and the fleet's buffers are full in seconds.
 func (o *soakOptions) config() string {
-	records := 8 + 20*o.rates.commands/o.edges
+	records := o.edgeRecords()
 	return fmt.Sprintf(`server: {id: soak, http_listen: "127.0.0.1:0", wire_listen: "127.0.0.1:0", edge_wire_listen: "127.0.0.1:0", debug_listen: "127.0.0.1:0"}
 edges: {retain_disconnected_max: 1000}
-events: {fleet_buffer: 8192, edge_buffer: %d}
-audit: {fleet_buffer: 8192, edge_buffer: %d}
+events: {fleet_buffer: %[1]d, edge_buffer: %[2]d}
+audit: {fleet_buffer: %[1]d, edge_buffer: %[3]d}
 log: {format: json}
-`, 2*records, records)
+`, fleetRecords, 2*records, records)
+}
+
+// edgeRecords is how many operations of an Edge the daemon keeps.
+func (o *soakOptions) edgeRecords() int { return 8 + 20*o.rates.commands/o.edges }
+
+// perEdge is how many commands an Edge has been sent after this long, on average.
+func (o *soakOptions) perEdge(after time.Duration) float64 {
+	return after.Seconds() * float64(o.rates.commands) / float64(o.edges)
+}
+
+// fills tells whether the load fills the daemon's buffers in this long. The Edges are drawn at random, so that some have had fewer
+// commands than others: where the average is twice the buffer, all but a few in a thousand have had enough.
+func (o *soakOptions) fills(after time.Duration) bool {
+	perEdge := o.perEdge(after)
+	return perEdge >= 2*float64(o.edgeRecords()) && perEdge*float64(o.edges) >= fleetRecords
+}
+
+// check refuses what can't be done, and what would put the findings of a short run on the page.
+func (o *soakOptions) check(page string) error {
+	switch {
+	case o.edges < 1 || o.duration < 10*time.Second:
+		return errors.New("--edges must be more than 0, and --duration at least 10s")
+	case page != "" && o.duration < soakTime:
+		return fmt.Errorf("--write needs a run of at least %v: --duration is %v", soakTime, o.duration)
+	}
+	return nil
 }
 
 const (
+	soakTime     = 30 * time.Minute
+	fleetRecords = 8192
 	churnPercent = 2 // of the Edges, a second
 	churnStep    = 100 * time.Millisecond
 	churnAway    = time.Second
@@ -57,8 +85,8 @@ func soakCommand(progress io.Writer) *cobra.Command {
 		Short: "Load for long, and want memory, goroutines and descriptors to stay as they are",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.edges < 1 || o.duration < 10*time.Second {
-				return usageError{errors.New("--edges must be more than 0, and --duration at least 10s")}
+			if err := o.check(page); err != nil {
+				return usageError{err}
 			}
 			if err := raiseFileLimit(o.edges); err != nil {
 				return err
@@ -69,7 +97,7 @@ func soakCommand(progress io.Writer) *cobra.Command {
 			}
 			text := r.Text()
 			fmt.Fprint(cmd.OutOrStdout(), text)
-			if page != "" {
+			if page != "" && !r.Interrupted {
 				if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
 					return fmt.Errorf("the page: %w", err)
 				}
@@ -79,9 +107,9 @@ func soakCommand(progress io.Writer) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.IntVar(&o.edges, "edges", 2000, "simulated Edges")
-	f.DurationVar(&o.duration, "duration", 30*time.Minute, "how long")
+	f.DurationVar(&o.duration, "duration", soakTime, "how long")
 	f.StringVar(&path, "report", "", "write the report as JSON to this `file`")
-	f.StringVar(&page, "write", "", "write the report as Markdown to this `file`")
+	f.StringVar(&page, "write", "", "write the report of a whole run as Markdown to this `file`; the run must be of at least "+soakTime.String())
 	return cmd
 }
 

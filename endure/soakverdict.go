@@ -74,6 +74,10 @@ type SoakReport struct {
 	WarmS       float64           `json:"warm_s"` // what is before it doesn't count
 	Commands    int               `json:"commands_per_second"`
 	Statuses    int               `json:"statuses_per_second"`
+	Readers     int               `json:"live_readers"`
+	PerEdge     float64           `json:"commands_per_edge"` // on average, when samples began to count
+	EdgeRecords int               `json:"edge_records"`      // operations that the daemon keeps of an Edge
+	Full        bool              `json:"buffers_full"`      // when samples began to count
 	Interrupted bool              `json:"interrupted"`
 	Samples     []Sample          `json:"samples"`
 	Trends      []Trend           `json:"trends"` // of each measure; none when too little was seen
@@ -85,8 +89,10 @@ type SoakReport struct {
 }
 
 func newSoakReport(o soakOptions) *SoakReport {
+	warm := min(warmLongest, o.duration/2)
 	return &SoakReport{StartedAt: time.Now().UTC(), Edges: o.edges, DurationS: o.duration.Seconds(),
-		WarmS: min(warmLongest, o.duration/2).Seconds(), Commands: o.rates.commands, Statuses: o.rates.status,
+		WarmS: warm.Seconds(), Commands: o.rates.commands, Statuses: o.rates.status, Readers: o.rates.readers,
+		PerEdge: o.perEdge(warm), EdgeRecords: o.edgeRecords(), Full: o.fills(warm),
 		Samples: []Sample{}, Trends: []Trend{}, Asked: map[string]uint64{}, Wrong: []string{}}
 }
 
@@ -129,9 +135,9 @@ func (r *SoakReport) Text() string {
 	var b strings.Builder
 	lasts := time.Duration(r.DurationS * float64(time.Second))
 	fmt.Fprintf(&b, "# Soak\n\nWritten by `go run ./endure soak`; what it does and what must hold is in [resilience.md](resilience.md#soak).\n\n")
-	fmt.Fprintf(&b, "%s: %d Edges for %v, of which %d%% a second left and came back; %d commands and %d status reads a second, two\n"+
-		"live readers. Samples count from %v on, when the daemon's buffers were full.\n\n", r.StartedAt.Format(time.DateOnly), r.Edges, lasts,
-		churnPercent, r.Commands, r.Statuses, time.Duration(r.WarmS*float64(time.Second)))
+	fmt.Fprintf(&b, "%s: %d Edges for %v, of which %d%% a second left and came back; %d commands and %d status reads a second,\n"+
+		"live readers: %d. Samples count from %v on%s.\n\n", r.StartedAt.Format(time.DateOnly), r.Edges, lasts,
+		churnPercent, r.Commands, r.Statuses, r.Readers, time.Duration(r.WarmS*float64(time.Second)), r.filled())
 	fmt.Fprintf(&b, "| | first third | last third | moved | at most ±%d%% |\n|---|---|---|---|---|\n", flatPercent)
 	for i, t := range r.Trends {
 		fmt.Fprintf(&b, "| %s | %s | %s | %+.1f%% | %s |\n", columns[i].name, columns[i].show(t.First), columns[i].show(t.Last), t.Percent, yes(t.Flat))
@@ -157,6 +163,15 @@ func (r *SoakReport) Text() string {
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// filled is what is known of the daemon's buffers when samples began to count. Of a short run that is nothing.
+func (r *SoakReport) filled() string {
+	if !r.Full {
+		return ""
+	}
+	return fmt.Sprintf(", when the daemon's buffers were full: an Edge had been sent %.0f commands on average, of which %d are kept",
+		r.PerEdge, r.EdgeRecords)
 }
 
 func yes(ok bool) string {

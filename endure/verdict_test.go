@@ -121,6 +121,47 @@ func TestTrend(t *testing.T) {
 	}
 }
 
+// The page says how many readers there were, and that the buffers were full only of a run that filled them.
+func TestSoakPageSaysWhatIsKnown(t *testing.T) {
+	for name, c := range map[string]struct {
+		edges, commands, readers int
+		duration                 time.Duration
+		want                     string
+	}{
+		"the default": {2000, 300, 2, soakTime, "live readers: 2. Samples count from 4m0s on, when the daemon's buffers were full: " +
+			"an Edge had been sent 36 commands on average, of which 11 are kept.\n"},
+		"short":                        {2000, 300, 3, 3 * time.Minute, "live readers: 3. Samples count from 1m30s on.\n"},
+		"long, of more Edges":          {10_000, 300, 0, time.Hour, "live readers: 0. Samples count from 4m0s on.\n"},
+		"too few for the fleet's ones": {1, 30, 1, 8 * time.Minute, "live readers: 1. Samples count from 4m0s on.\n"},
+	} {
+		o := soakOptions{edges: c.edges, duration: c.duration, rates: rates{commands: c.commands, readers: c.readers}}
+		if text := newSoakReport(o).Text(); !strings.Contains(text, c.want) {
+			t.Errorf("%s: want %q:\n%s", name, c.want, text)
+		}
+	}
+}
+
+func TestSoakOptions(t *testing.T) {
+	for name, c := range map[string]struct {
+		edges    int
+		duration time.Duration
+		page     string
+		ok       bool
+	}{
+		"short, and no page":     {2000, 3 * time.Minute, "", true},
+		"a page of a whole run":  {2000, soakTime, "page.md", true},
+		"a page of a longer one": {2000, 2 * soakTime, "page.md", true},
+		"a page of a short run":  {2000, soakTime - time.Second, "page.md", false},
+		"no Edges":               {0, soakTime, "", false},
+		"too short":              {2000, time.Second, "", false},
+	} {
+		o := soakOptions{edges: c.edges, duration: c.duration}
+		if err := o.check(c.page); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestSoakVerdict(t *testing.T) {
 	const heap, fds = 0, 2
 	whole := func() *SoakReport {
