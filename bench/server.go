@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"iop/load/daemon"
+	"iop/load/measure"
 )
 
 // kind is one of the servers that are compared.
@@ -123,22 +123,12 @@ func (s *server) settled(ctx context.Context, pause time.Duration) (usage, error
 	if err != nil {
 		return usage{}, err
 	}
-	goroutines, err := gauge(string(metrics), "go_goroutines")
+	goroutines, err := measure.Metrics(metrics, "go_goroutines")
 	if err != nil {
 		return usage{}, err
 	}
 	u, err := s.Process().Usage()
-	return usage{float64(u.Resident), goroutines}, err
-}
-
-// gauge finds one number in Prometheus's text.
-func gauge(metrics, name string) (float64, error) {
-	for line := range strings.Lines(metrics) {
-		if n, ok := strings.CutPrefix(line, name+" "); ok {
-			return strconv.ParseFloat(strings.TrimSpace(n), 64)
-		}
-	}
-	return 0, fmt.Errorf("no %s in the metrics", name)
+	return usage{float64(u.Resident), goroutines[0]}, err
 }
 
 func wait(ctx context.Context, d time.Duration) error {

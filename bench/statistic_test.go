@@ -56,13 +56,3 @@ func TestOnCPU(t *testing.T) {
 		}
 	}
 }
-
-func TestGauge(t *testing.T) {
-	const metrics = "# HELP go_goroutines x\ngo_goroutines_more 9\ngo_goroutines 12\nother 3\n"
-	if n, err := gauge(metrics, "go_goroutines"); n != 12 || err != nil {
-		t.Errorf("%v, %v", n, err)
-	}
-	if _, err := gauge(metrics, "nothing"); err == nil {
-		t.Error("what isn't there was found")
-	}
-}

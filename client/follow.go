@@ -9,6 +9,8 @@ import (
 	"mime"
 	"net/http"
 	"time"
+
+	"iop/client/sse"
 )
 
 // FollowQuery says where live events begin.
@@ -95,10 +97,10 @@ func (r *Repository) followOnce(ctx context.Context, f *follower, wait *backoff,
 	defer response.Body.Close()
 	there()
 	f.begin()
-	stream := newEventStream(response.Body)
+	stream := sse.NewReader(response.Body)
 	for {
 		silence.Reset(longestSilence)
-		m, err := stream.next()
+		m, err := stream.Next()
 		if err != nil {
 			return ended(ctx, err)
 		}
@@ -199,7 +201,7 @@ func (f *follower) startAt(newest string) {
 func (f *follower) begin() { f.fresh, f.held = true, nil }
 
 // take gives what a message has to tell.
-func (f *follower) take(m streamMessage) (updates []Update, err error) {
+func (f *follower) take(m sse.Message) (updates []Update, err error) {
 	first := f.fresh
 	f.fresh = false
 	if f.held != nil {
@@ -207,10 +209,10 @@ func (f *follower) take(m streamMessage) (updates []Update, err error) {
 		f.held = nil
 	}
 	switch {
-	case m.comment:
-	case m.event == gapEvent:
+	case m.Comment:
+	case m.Event == gapEvent:
 		gap := &Gap{}
-		if json.Unmarshal(m.data, gap) != nil {
+		if json.Unmarshal(m.Data, gap) != nil {
 			return updates, errNotEvents
 		}
 		switch {
@@ -221,11 +223,11 @@ func (f *follower) take(m streamMessage) (updates []Update, err error) {
 		}
 	default:
 		e := &Event{}
-		if json.Unmarshal(m.data, e) != nil {
+		if json.Unmarshal(m.Data, e) != nil {
 			return updates, errNotEvents
 		}
-		if m.id != "" {
-			f.last = m.id
+		if m.ID != "" {
+			f.last = m.ID
 		}
 		updates = append(updates, Update{Event: e})
 	}

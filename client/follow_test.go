@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,16 +12,18 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"iop/client/sse"
 )
 
 func TestFollower(t *testing.T) {
-	event := func(id string) streamMessage {
-		return streamMessage{event: "node_ready", id: id, data: []byte(`{"id":"` + id + `"}`)}
+	event := func(id string) sse.Message {
+		return sse.Message{Event: "node_ready", ID: id, Data: []byte(`{"id":"` + id + `"}`)}
 	}
-	gap := streamMessage{event: "gap", data: []byte(`{"dropped":3,"reason":"overwritten"}`)}
-	comment := streamMessage{comment: true}
+	gap := sse.Message{Event: "gap", Data: []byte(`{"dropped":3,"reason":"overwritten"}`)}
+	comment := sse.Message{Comment: true}
 	type step struct {
-		m    *streamMessage // nil: another stream begins
+		m    *sse.Message // nil: another stream begins
 		want string
 		last string
 	}
@@ -235,4 +238,23 @@ func TestFollowLeavesASilentServer(t *testing.T) {
 	if lost != 3 {
 		t.Errorf("tried %d times", lost)
 	}
+}
+
+// Whatever a stream brings, a message tells of at most a gap and an event.
+func FuzzFollower(f *testing.F) {
+	f.Add([]byte("id: 1\nevent: e\ndata: {}\n\n"))
+	f.Add([]byte(": c\n\nid: 1\nevent: gap\ndata: {}\n\nevent: gap\ndata: {}\n\ndata: {}\n\n"))
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		follower := &follower{}
+		follower.begin()
+		for messages := sse.NewReader(bytes.NewReader(stream)); ; {
+			m, err := messages.Next()
+			if err != nil {
+				return
+			}
+			if updates, err := follower.take(m); err == nil && len(updates) > 2 {
+				t.Fatalf("%d updates of one message", len(updates))
+			}
+		}
+	})
 }

@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
+
+	"iop/load/measure"
 )
 
 // asker asks the Control Plane as somebody who has just come: each time on a new connection.
@@ -64,22 +64,14 @@ func (a *asker) get(path string, into any) error {
 	return err
 }
 
-// metrics reads some of Prometheus' numbers.
+// metrics reads some gauges and counters.
 func (a *asker) metrics(names ...string) ([]float64, error) {
 	status, body, err := a.do(context.Background(), http.MethodGet, "/metrics", nil)
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("status %d", status)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the metrics can't be read: %w", err)
+		return nil, fmt.Errorf("GET /metrics: %w", err)
 	}
-	values := make([]float64, len(names))
-	for i, name := range names {
-		_, rest, found := strings.Cut("\n"+string(body), "\n"+name+" ")
-		text, _, _ := strings.Cut(rest, "\n")
-		if values[i], err = strconv.ParseFloat(text, 64); err != nil || !found {
-			return nil, fmt.Errorf("the metric %s isn't there", name)
-		}
-	}
-	return values, nil
+	return measure.Metrics(body, names...)
 }

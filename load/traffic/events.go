@@ -1,14 +1,15 @@
 package traffic
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"iop/client/sse"
 	"iop/load/ledger"
 	"iop/load/measure"
 )
@@ -22,11 +23,8 @@ type eventView struct {
 	At          time.Time `json:"at"`
 }
 
-const (
-	maxEventLine = 1 << 20
-	// slowRead is what a slow live reader waits before each event.
-	slowRead = 250 * time.Millisecond
-)
+// slowRead is what a slow live reader waits before each event.
+const slowRead = 250 * time.Millisecond
 
 // readEvents is one live reader. It comes back where it was ended, as a browser does.
 func (t *Traffic) readEvents(ctx context.Context, slow bool) {
@@ -73,47 +71,42 @@ func (r *eventReader) read(ctx context.Context) (kind string) {
 	if response.StatusCode != http.StatusOK {
 		return "status " + strconv.Itoa(response.StatusCode)
 	}
-	r.lines(ctx, response)
+	r.stream(ctx, response.Body)
 	return "stream ended"
 }
 
-func (r *eventReader) lines(ctx context.Context, response *http.Response) {
-	lines := bufio.NewScanner(response.Body)
-	lines.Buffer(make([]byte, 4096), maxEventLine)
-	var id, name, data string
-	for lines.Scan() {
-		field, value, _ := strings.Cut(lines.Text(), ": ")
-		switch field {
-		case "id":
-			id = value
-		case "event":
-			name = value
-		case "data":
-			data = value
-		case "": // an event counts once it is whole: a stream may be cut in the middle of one
-			if data == "" {
-				continue
-			}
-			r.event(name, data)
-			r.last, data = id, ""
-			if r.slow {
-				select {
-				case <-ctx.Done():
-				case <-time.After(slowRead):
-				}
+// stream takes events until the stream ends. One counts once it is whole: a stream may be cut in the middle of one.
+func (r *eventReader) stream(ctx context.Context, body io.Reader) {
+	events := sse.NewReader(body)
+	for {
+		m, err := events.Next()
+		if err != nil {
+			return
+		}
+		if m.Comment {
+			continue
+		}
+		r.event(m.Event, m.Data)
+		if m.ID != "" {
+			r.last = m.ID
+		}
+		if r.slow {
+			select {
+			case <-ctx.Done():
+			case <-time.After(slowRead):
 			}
 		}
 	}
 }
 
-func (r *eventReader) event(name, data string) {
+func (r *eventReader) event(name string, data []byte) {
 	if name == "gap" {
 		r.t.Gaps.Add(1)
 		return
 	}
 	var v eventView
 	r.t.Events.Begin()
-	if json.Unmarshal([]byte(data), &v) != nil {
+	if json.Unmarshal(data, &v) != nil {
 		r.t.Events.End(0, measure.Outcome{Kind: "not JSON"})
 		return
 	}

@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // newTraffic is a load on a server that a test plays.
-func newTraffic(t *testing.T, handler http.Handler) *Traffic {
+func newTraffic(t testing.TB, handler http.Handler) *Traffic {
 	web := httptest.NewServer(handler)
 	t.Cleanup(web.Close)
 	tr := New(Options{HTTP: web.URL, Token: "secret", Edges: 3, IDPrefix: "t-", Ledger: ledger.New("t-", 3),

@@ -2,23 +2,21 @@ package traffic
 
 import (
 	"net/http"
-	"strconv"
-	"strings"
-)
 
-const unmatchedAnswers = "iop_wire_unmatched_answers_total "
+	"iop/load/measure"
+)
 
 // Unmatched reads the Control Plane's count of Edges' answers that nobody waited for; nil where it can't be read.
 func (t *Traffic) Unmatched() *uint64 {
 	defer t.http.CloseIdleConnections()
 	a := t.ask(http.MethodGet, "/metrics", nil, t.opts.Timeout)
-	for line := range strings.Lines(string(a.body)) {
-		if text, ok := strings.CutPrefix(line, unmatchedAnswers); ok {
-			if n, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil && a.kind == "" {
-				count := uint64(n)
-				return &count
-			}
-		}
+	if a.kind != "" {
+		return nil
 	}
-	return nil
+	v, err := measure.Metrics(a.body, "iop_wire_unmatched_answers_total")
+	if err != nil {
+		return nil
+	}
+	count := uint64(v[0])
+	return &count
 }
