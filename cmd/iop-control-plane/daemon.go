@@ -10,6 +10,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"iop/actors"
+	"iop/cmd/internal/build"
+	"iop/cmd/internal/program"
 	"iop/configs"
 	"iop/httpapi"
 	"iop/wire"
@@ -36,12 +38,9 @@ type daemon struct {
 	failed chan error // the first front that can't serve on
 }
 
-func newDaemon(cfg *configs.ControlPlane, stderr io.Writer) (*daemon, error) {
-	log, closeLog, err := newLogger(cfg.Log, stderr)
-	if err != nil {
-		return nil, err
-	}
-	return &daemon{cfg: cfg, log: log, closeLog: closeLog, failed: make(chan error, 1)}, nil
+func newDaemon(cfg *configs.ControlPlane, stderr io.Writer) *daemon {
+	log, closeLog := program.NewLogger(cfg.Log, stderr)
+	return &daemon{cfg: cfg, log: log, closeLog: closeLog, failed: make(chan error, 1)}
 }
 
 // start opens all listeners, and only then starts anything: a taken port must leave nothing half alive.
@@ -63,7 +62,7 @@ func (d *daemon) start(addressesFile string) error {
 	registry := newMetrics(d.system, d.tls, d.reloads)
 	d.http = httpapi.New(httpapi.Options{
 		Plane: d.system, Keys: d.system.Keys, Loopback: d.listeners.httpOnLoopback(), Ready: d.readiness,
-		Version: version, Commit: buildCommit(), MaxFrameBytes: d.cfg.Edges.MaxFrameBytes, Registry: registry, Log: d.log,
+		Version: version, Commit: build.Commit(commit), MaxFrameBytes: d.cfg.Edges.MaxFrameBytes, Registry: registry, Log: d.log,
 		Tracer: d.tracing.tracer(),
 	})
 	clients, err := actors.NewClientFront(d.system, d.cfg.Client.AllowedOrigins)
@@ -113,7 +112,7 @@ func (d *daemon) reload(read func() (*configs.ControlPlane, error)) {
 		return
 	}
 	d.cfg = cfg
-	_ = setLevel(cfg.Log.Level) // the check has seen that it is one
+	program.SetLogLevel(cfg.Log.Level)
 	d.system.SetKeys(keyring(cfg))
 	d.warn(cfg)
 	d.log.Info().Strs("need_a_restart", ignored).Msg("the configuration was reloaded")

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"iop/cmd/internal/program"
 )
 
 // TestUnits runs scripts/units-check.sh.
@@ -31,7 +33,7 @@ func TestComposeConfiguration(t *testing.T) {
 	tokens := strings.NewReplacer(
 		"operators: []", fmt.Sprintf("operators: [{name: me, role: operator, token_sha256: %s}]", hashOf("o")),
 		"edges: []", fmt.Sprintf("edges: [{edge_id: compose-1, token_sha256: %s}]", hashOf("e")))
-	for text, want := range map[string]int{string(content): exitUsage, tokens.Replace(string(content)): exitOK} {
+	for text, want := range map[string]int{string(content): program.ExitUsage, tokens.Replace(string(content)): program.ExitOK} {
 		path := filepath.Join(t.TempDir(), "cp.yaml")
 		writeFile(t, path, []byte(text))
 		var out bytes.Buffer

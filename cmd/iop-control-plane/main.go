@@ -3,9 +3,6 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 
@@ -15,11 +12,10 @@ import (
 	"iop/configs"
 )
 
-// Exit codes.
-const (
-	exitOK     = 0
-	exitFailed = 1 // something went wrong while it ran, such as a listen address that is taken
-	exitUsage  = 2 // the command line or the configuration is wrong; nothing was started
+// Set by the build: -ldflags "-X main.version=v1.2.3 -X main.commit=0123abc".
+var (
+	version = "dev"
+	commit  = ""
 )
 
 func main() {
@@ -28,28 +24,8 @@ func main() {
 
 // run is the whole program but for the process: it gives the exit code.
 func run(args []string, stdout, stderr io.Writer, env func(string) string) int {
-	root := rootCommand(env)
-	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	err := root.ExecuteContext(context.Background())
-	if err == nil {
-		return exitOK
-	}
-	if problems := (configs.Problems)(nil); errors.As(err, &problems) {
-		fmt.Fprintln(stderr, problems) // lines of file:line, to be read by an editor too
-		return exitUsage
-	}
-	fmt.Fprintln(program.LastWords(stderr), "iop-control-plane:", err)
-	if usage := (usageError{}); errors.As(err, &usage) {
-		fmt.Fprintln(stderr, `"iop-control-plane --help" tells what there is.`)
-		return exitUsage
-	}
-	return exitFailed
+	return program.Run(rootCommand(env), args, stdout, stderr)
 }
-
-// A usageError is a mistake in the command line.
-type usageError struct{ error }
 
 func rootCommand(env func(string) string) *cobra.Command {
 	f := &flags{env: env, given: map[string]string{}}
@@ -61,9 +37,7 @@ func rootCommand(env func(string) string) *cobra.Command {
 
 Configuration: built-in defaults, then the YAML file, then the environment (IOP_...), then flags;
 a later one wins. The file is that of --config, else ` + configs.ControlPlaneFile + ` if it exists.`,
-		Args:          noArgs,
-		SilenceErrors: true, // run tells errors, once and to stderr
-		SilenceUsage:  true,
+		Args: program.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := f.load()
 			if err != nil {
@@ -72,15 +46,7 @@ a later one wins. The file is that of --config, else ` + configs.ControlPlaneFil
 			return serve(cmd.Context(), cfg, f.addressesFile, f.load, cmd.ErrOrStderr())
 		},
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	f.register(root)
-	root.AddCommand(configCommand(f), tokenCommand(), versionCommand())
+	root.AddCommand(configCommand(f), tokenCommand(), program.VersionCommand(version, commit))
 	return root
-}
-
-func noArgs(cmd *cobra.Command, args []string) error {
-	if err := cobra.NoArgs(cmd, args); err != nil {
-		return usageError{err}
-	}
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"iop/actors"
+	"iop/cmd/internal/build"
 	"iop/wire"
 )
 
@@ -25,7 +26,7 @@ func newMetrics(s *actors.System, t *wire.ServerTLS, r *reloads) *prometheus.Reg
 func buildInfo() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "iop_build_info", Help: "What this program was built from; always 1.",
-		ConstLabels: prometheus.Labels{"version": version, "commit": buildCommit(), "go_version": runtime.Version()},
+		ConstLabels: prometheus.Labels{"version": version, "commit": build.Commit(commit), "go_version": runtime.Version()},
 	}, func() float64 { return 1 })
 }
 

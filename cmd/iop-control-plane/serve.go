@@ -21,10 +21,7 @@ func serve(ctx context.Context, cfg *configs.ControlPlane, addressesFile string,
 	signals := make(chan os.Signal, 4) // before anything listens: whoever sees that it does may signal it
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	d, err := newDaemon(cfg, stderr)
-	if err != nil {
-		return err
-	}
+	d := newDaemon(cfg, stderr)
 	defer d.closeLog()
 	if err := d.start(addressesFile); err != nil {
 		return err

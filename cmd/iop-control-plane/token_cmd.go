@@ -9,13 +9,15 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"iop/cmd/internal/program"
 )
 
 func tokenCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "token",
 		Short: "Print a new random token and its SHA-256",
-		Args:  noArgs,
+		Args:  program.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return printToken(cmd.OutOrStdout(), cmd.ErrOrStderr(), newToken())
 		},

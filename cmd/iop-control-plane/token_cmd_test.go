@@ -7,11 +7,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"iop/cmd/internal/program"
 )
 
 func TestTokenAndHashBelongTogether(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	if code := run([]string{"token"}, &stdout, &stderr, nil); code != exitOK {
+	if code := run([]string{"token"}, &stdout, &stderr, nil); code != program.ExitOK {
 		t.Fatalf("exit code %d", code)
 	}
 	m := regexp.MustCompile(`^token: (iop_[A-Za-z0-9_-]{43})\ntoken_sha256: ([0-9a-f]{64})\n$`).FindStringSubmatch(stdout.String())

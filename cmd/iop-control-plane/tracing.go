@@ -14,6 +14,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"iop/cmd/internal/program"
 )
 
 // otlpEndpoint turns tracing on. This and the rest of OpenTelemetry's variables (OTEL_EXPORTER_OTLP_HEADERS,
@@ -35,7 +37,7 @@ func newTracing(serverID string, log zerolog.Logger) (*tracing, error) {
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, usageError{fmt.Errorf("%s: it must be the URL of a collector for OTLP over HTTP, such as http://127.0.0.1:4318", otlpEndpoint)}
+		return nil, program.Usage(fmt.Errorf("%s: it must be the URL of a collector for OTLP over HTTP, such as http://127.0.0.1:4318", otlpEndpoint))
 	}
 	ctx := context.Background()
 	exporter, err := otlptracehttp.New(ctx)
@@ -46,7 +48,7 @@ func newTracing(serverID string, log zerolog.Logger) (*tracing, error) {
 		attribute.String("service.name", "iop-control-plane"), attribute.String("service.version", version),
 		attribute.String("service.instance.id", serverID)), resource.WithFromEnv())
 	if err != nil {
-		return nil, usageError{fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)}
+		return nil, program.Usage(fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err))
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		log.Warn().Str("error", err.Error()).Msg("traces were not exported")

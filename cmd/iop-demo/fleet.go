@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"time"
 
-	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
 
 	"iop/edge"
@@ -43,12 +41,6 @@ func (f *fleet) edge(i int, log *slog.Logger) (*edge.Edge, error) {
 		ID: id, Name: place.name, Version: "demo", Labels: map[string]string{"region": place.region, "city": place.city, "demo": "true"},
 		Address: f.edgeWire, Site: s, Operations: s.operations(), Logger: log.With("edge_id", id),
 	})
-}
-
-// newLogger tells people of what is wrong, and keeps to itself what is as it should be.
-func newLogger(out io.Writer) *slog.Logger {
-	console := zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly, NoColor: true}
-	return slog.New(zerolog.NewSlogHandler(zerolog.New(console).Level(zerolog.WarnLevel).With().Timestamp().Logger()))
 }
 
 var places = []struct{ city, name, region string }{

@@ -3,14 +3,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"iop/cmd/internal/program"
+	"iop/configs"
 )
 
 const (
@@ -19,40 +19,47 @@ const (
 	defaultSeed = 352
 )
 
+// Set by the build: -ldflags "-X main.version=v1.2.3 -X main.commit=0123abc".
+var (
+	version = "dev"
+	commit  = ""
+)
+
 func main() {
-	if err := command().Execute(); err != nil {
-		os.Exit(1)
-	}
+	os.Exit(program.Run(command(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 func command() *cobra.Command {
 	var f fleet
 	c := &cobra.Command{
-		Use:   "iop-demo",
-		Short: "Run a made-up fleet of Edges against a Control Plane",
+		Version: version,
+		Use:     "iop-demo",
+		Short:   "Run a made-up fleet of Edges against a Control Plane",
 		Long: `Runs a few Edges in one process, until SIGTERM or SIGINT. Their nodes and providers are made up: requests
 come and go, now and then a provider or a node goes away and comes back. The same seed gives the same
 fleet and the same fate.
 
 Operations: edge.ping; on a node model.load with {"model": "name"}, node.restart, node.drain and node.resume.`,
-		Args:         cobra.NoArgs,
-		SilenceUsage: true,
+		Args: program.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error {
 			if f.edges < 1 || f.edges > maxEdges {
-				return fmt.Errorf("--edges %d is not 1 to %d", f.edges, maxEdges)
+				return program.Usage(fmt.Errorf("--edges %d is not 1 to %d", f.edges, maxEdges))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
+			// People are told of what is wrong, and not of what is as it should be.
+			log, closeLog := program.NewSlog(configs.Log{Level: "warn", Format: "console"}, cmd.ErrOrStderr())
+			defer closeLog()
+			ctx, stop := program.UntilSignal(cmd.Context())
 			defer stop()
-			context.AfterFunc(ctx, stop) // a second signal then ends the process at once
-			return f.run(ctx, newLogger(cmd.ErrOrStderr()))
+			return f.run(ctx, log)
 		},
 	}
 	c.Flags().StringVar(&f.edgeWire, "edge-wire", "127.0.0.1:19081", "the Edge wire of the Control Plane, `host:port`")
 	c.Flags().IntVar(&f.edges, "edges", 5, "how many Edges")
 	c.Flags().Uint64Var(&f.seed, "seed", defaultSeed, "what makes the fleet and its fate")
 	f.tick = time.Second
+	c.AddCommand(program.VersionCommand(version, commit))
 	return c
 }

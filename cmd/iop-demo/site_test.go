@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -128,7 +128,7 @@ func TestTheFleetSaysHello(t *testing.T) {
 	f := fleet{edgeWire: l.Addr().String(), edges: 12, seed: 1, tick: time.Hour}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() { done <- f.run(ctx, newLogger(io.Discard)) }()
+	go func() { done <- f.run(ctx, slog.New(slog.DiscardHandler)) }()
 	ids := map[string]bool{}
 	for range f.edges {
 		conn, err := l.Accept()

@@ -12,8 +12,11 @@ import (
 	"iop/configs"
 )
 
-// version is set by the build: -ldflags "-X main.version=v1.2.3".
-var version = "dev"
+// Set by the build: -ldflags "-X main.version=v1.2.3 -X main.commit=0123abc".
+var (
+	version = "dev"
+	commit  = ""
+)
 
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, os.Getenv))
@@ -48,12 +51,12 @@ wins. The file is that of --config, else ` + configs.EdgeFile + ` if it exists.`
 		},
 	}
 	root.PersistentFlags().Var(&config, "config", "read the YAML file at `path` (default "+configs.EdgeFile+" if it exists)")
-	root.AddCommand(program.CheckCommand(func() (string, []string, error) {
+	root.AddCommand(program.CheckCommand("built-in defaults and environment", func() (string, []string, error) {
 		cfg, err := load()
 		if err != nil {
 			return "", nil, err
 		}
 		return cfg.File, cfg.Warnings(), nil
-	}), statusCommand(load), program.VersionCommand(version))
+	}), statusCommand(load), program.VersionCommand(version, commit))
 	return root
 }

@@ -18,7 +18,7 @@ import (
 
 // serve runs an Edge until ctx or a signal ends it.
 func serve(ctx context.Context, cfg *configs.Edge, stderr io.Writer) error {
-	log, closeLog := program.NewLogger(cfg.Log, stderr)
+	log, closeLog := program.NewSlog(cfg.Log, stderr)
 	defer closeLog()
 	for _, warning := range cfg.Warnings() {
 		log.Warn(warning)

@@ -56,22 +56,7 @@ func (c *command) register(root *cobra.Command) {
 	f.IntVar(&c.processes, "processes", 1, "run together with others that --join, `n` with this one")
 	f.StringVar(&c.listen, "listen", "127.0.0.1:0", "where they join, `host:port`")
 	f.StringVar(&c.join, "join", "", "do a share of the run that is led at `host:port`; what to do, it says")
-	for _, o := range configs.LoadScenarioOverrides {
-		f.Var(overrideFlag{o.Flag, c.given}, o.Flag, o.Usage)
-	}
-}
-
-// overrideFlag takes any text: configs checks it like a value of the file.
-type overrideFlag struct {
-	name  string
-	given map[string]string
-}
-
-func (o overrideFlag) String() string { return "" }
-func (o overrideFlag) Type() string   { return "value" }
-func (o overrideFlag) Set(text string) error {
-	o.given[o.name] = text
-	return nil
+	program.OverrideFlags(f, configs.LoadScenarioOverrides, c.given)
 }
 
 // gcPercent trades some CPU of this tool for the memory that its Edges take.

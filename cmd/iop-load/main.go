@@ -14,8 +14,11 @@ import (
 	"iop/configs"
 )
 
-// version is set by the build: -ldflags "-X main.version=v1.2.3".
-var version = "dev"
+// Set by the build: -ldflags "-X main.version=v1.2.3 -X main.commit=0123abc".
+var (
+	version = "dev"
+	commit  = ""
+)
 
 // Exit codes beside those that all commands have.
 const (
@@ -74,7 +77,7 @@ command line or the scenario, 1 for any other failure.`,
 		},
 	}
 	c.register(root)
-	root.AddCommand(listCommand(), program.VersionCommand(version))
+	root.AddCommand(listCommand(), program.VersionCommand(version, commit))
 	return root
 }
 

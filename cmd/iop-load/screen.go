@@ -3,15 +3,14 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"iop/cmd/internal/program"
 	"iop/load/measure"
 )
 
@@ -30,11 +29,10 @@ const lineEvery = 5 * time.Second
 
 func newScreen(out io.Writer, edges int) *screen {
 	s := &screen{out: out, lastLine: -lineEvery}
-	f, ok := out.(*os.File)
-	if !ok || !isatty.IsTerminal(f.Fd()) {
+	if !program.IsTerminal(out) {
 		return s
 	}
-	s.progress = mpb.New(mpb.WithOutput(f), mpb.WithWidth(60), mpb.WithRefreshRate(200*time.Millisecond))
+	s.progress = mpb.New(mpb.WithOutput(out), mpb.WithWidth(60), mpb.WithRefreshRate(200*time.Millisecond))
 	// A total that is set later doesn't complete the bar: Edges come and go.
 	s.bar = s.progress.AddBar(0, mpb.PrependDecorators(s.text(func(m measure.Sample) string {
 		return fmt.Sprintf("%6.0fs %s, %d of %d Edges ", m.AtS, m.Phase, m.Connected, m.Target)

@@ -14,8 +14,11 @@ import (
 	"iop/edge/agent"
 )
 
-// version is set by the build: -ldflags "-X main.version=v1.2.3".
-var version = "dev"
+// Set by the build: -ldflags "-X main.version=v1.2.3 -X main.commit=0123abc".
+var (
+	version = "dev"
+	commit  = ""
+)
 
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, os.Getenv))
@@ -50,19 +53,19 @@ wins. The file is that of --config, else ` + configs.NodeFile + ` if it exists.`
 		},
 	}
 	root.PersistentFlags().Var(&config, "config", "read the YAML file at `path` (default "+configs.NodeFile+" if it exists)")
-	root.AddCommand(program.CheckCommand(func() (string, []string, error) {
+	root.AddCommand(program.CheckCommand("built-in defaults and environment", func() (string, []string, error) {
 		cfg, err := load()
 		if err != nil {
 			return "", nil, err
 		}
 		return cfg.File, cfg.Warnings(), nil
-	}), program.VersionCommand(version))
+	}), program.VersionCommand(version, commit))
 	return root
 }
 
 // serve runs an agent until ctx or a signal ends it.
 func serve(ctx context.Context, cfg *configs.Node, stderr io.Writer) error {
-	log, closeLog := program.NewLogger(cfg.Log, stderr)
+	log, closeLog := program.NewSlog(cfg.Log, stderr)
 	defer closeLog()
 	for _, warning := range cfg.Warnings() {
 		log.Warn(warning)

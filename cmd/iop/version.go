@@ -2,11 +2,11 @@ package main
 
 import (
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"iop/client"
+	"iop/cmd/internal/build"
 )
 
 // Set by the build: -ldflags "-X main.version=v1.2.3 -X main.commit=0123abc".
@@ -14,21 +14,6 @@ var (
 	version = "dev"
 	commit  = ""
 )
-
-// buildCommit is the commit this was built from: as the build set it, else as the Go tool saw it; nil: unknown.
-func buildCommit() *string {
-	if commit != "" {
-		return &commit
-	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				return &s.Value
-			}
-		}
-	}
-	return nil
-}
 
 // versions are this program's and, where it was asked, the Control Plane's.
 type versions struct {
@@ -46,7 +31,10 @@ func (a *app) versionCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		Example: "  iop version\n  iop version --server",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v := versions{Version: version, Commit: buildCommit(), GoVersion: runtime.Version()}
+			v := versions{Version: version, GoVersion: runtime.Version()}
+			if from := build.Commit(commit); from != build.Unknown {
+				v.Commit = &from
+			}
 			if server {
 				repo, err := a.repository()
 				if err != nil {

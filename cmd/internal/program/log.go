@@ -6,27 +6,43 @@ import (
 	"os"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
+	"golang.org/x/term"
 
 	"iop/configs"
 )
 
-// NewLogger writes lines for people on a terminal and JSON elsewhere, unless the format is said. closeLog writes what waits to
-// be written, and must be called at the end.
-func NewLogger(l configs.Log, out io.Writer) (log *slog.Logger, closeLog func()) {
-	if l.Format == "console" || l.Format == "auto" && isTerminal(out) {
-		out = zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly, NoColor: !isTerminal(out)}
+func init() { zerolog.TimeFieldFormat = time.RFC3339Nano } // before any goroutine logs: zerolog reads it without a lock
+
+// NewLogger logs to out, which is stderr: for people on a terminal, as JSON elsewhere, unless the configuration says which.
+// closeLog writes what waits to be written, and must be called at the end.
+func NewLogger(l configs.Log, out io.Writer) (log zerolog.Logger, closeLog func()) {
+	SetLogLevel(l.Level)
+	terminal := IsTerminal(out)
+	if l.Format == "console" || l.Format == "auto" && terminal {
+		out = zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly, NoColor: !terminal || os.Getenv("NO_COLOR") != ""}
 	}
-	level, err := zerolog.ParseLevel(l.Level)
+	w := NewLogWriter(out)
+	return zerolog.New(w).With().Timestamp().Logger(), w.Close
+}
+
+// NewSlog is NewLogger for what logs with slog.
+func NewSlog(l configs.Log, out io.Writer) (log *slog.Logger, closeLog func()) {
+	z, closeLog := NewLogger(l, out)
+	return slog.New(zerolog.NewSlogHandler(z)), closeLog
+}
+
+// SetLogLevel is for the whole process, so that a reload changes what every logger made from the first one writes.
+func SetLogLevel(name string) {
+	level, err := zerolog.ParseLevel(name)
 	if err != nil {
 		level = zerolog.InfoLevel // configs lets no other word through
 	}
-	w := NewLogWriter(out)
-	return slog.New(zerolog.NewSlogHandler(zerolog.New(w).Level(level).With().Timestamp().Logger())), w.Close
+	zerolog.SetGlobalLevel(level)
 }
 
-func isTerminal(out io.Writer) bool {
+// IsTerminal tells whether what is written to out is seen at once, by somebody.
+func IsTerminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
-	return ok && isatty.IsTerminal(f.Fd())
+	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -1,4 +1,5 @@
-// Package program is what the long-running commands of a site have in common: how they are called, logged and ended.
+// Package program is what the long-running commands have in common: how they are called, what they say of mistakes and of their
+// version, how they log, and how they end.
 package program
 
 import (
@@ -6,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +16,7 @@ import (
 // Exit codes.
 const (
 	ExitOK     = 0
-	ExitFailed = 1
+	ExitFailed = 1 // something went wrong while it ran, such as a listen address that is taken
 	ExitUsage  = 2 // the command line or the configuration is wrong; nothing was started
 )
 
@@ -49,30 +49,9 @@ type usageError struct{ error }
 // Usage marks an error as a mistake in the command line.
 func Usage(err error) error { return usageError{err} }
 
-// NoArgs is for commands that take none.
-func NoArgs(cmd *cobra.Command, args []string) error {
-	if err := cobra.NoArgs(cmd, args); err != nil {
-		return usageError{err}
-	}
-	return nil
-}
-
-// ConfigPath is the value of --config. It refuses the empty path, which configs takes for "not given": --config "$UNSET"
-// must not quietly start another configuration.
-type ConfigPath string
-
-func (p *ConfigPath) String() string { return string(*p) }
-func (p *ConfigPath) Type() string   { return "path" }
-func (p *ConfigPath) Set(path string) error {
-	if path == "" {
-		return errors.New("it is empty; expected the path of a YAML file")
-	}
-	*p = ConfigPath(path)
-	return nil
-}
-
-// CheckCommand only checks the configuration. load gives the file that was read, "" for none, and warnings.
-func CheckCommand(load func() (file string, warnings []string, err error)) *cobra.Command {
+// CheckCommand only checks the configuration. load gives the file that was read, "" for none, and warnings; layers are what a
+// configuration without a file is made of.
+func CheckCommand(layers string, load func() (file string, warnings []string, err error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
 		Short: "Check the configuration; exit code 0 or 2",
@@ -86,22 +65,9 @@ func CheckCommand(load func() (file string, warnings []string, err error)) *cobr
 				fmt.Fprintln(cmd.ErrOrStderr(), "warning:", warning)
 			}
 			if file == "" {
-				file = "no file; built-in defaults and environment"
+				file = "no file; " + layers
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), "OK:", file)
-			return err
-		},
-	}
-}
-
-// VersionCommand prints the versions.
-func VersionCommand(version string) *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version and the Go version",
-		Args:  NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "version: %s\ngo_version: %s\n", version, runtime.Version())
 			return err
 		},
 	}

@@ -1,0 +1,61 @@
+package program
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"iop/configs"
+)
+
+func TestRun(t *testing.T) {
+	problems := configs.Problems{{Source: "cp.yaml", Line: 3, Key: "log.level", Text: "is odd"}}
+	for name, c := range map[string]struct {
+		args []string
+		err  error
+		exit int
+		said []string // lines
+	}{
+		"well":            {exit: ExitOK},
+		"a failure":       {err: errors.New("no luck"), exit: ExitFailed, said: []string{"prog: no luck"}},
+		"wrong use":       {err: Usage(errors.New("odd")), exit: ExitUsage, said: []string{"prog: odd", `"prog --help" tells what there is.`}},
+		"no such flag":    {args: []string{"--nonsense"}, exit: ExitUsage, said: []string{"prog: unknown flag: --nonsense", `"prog --help" tells what there is.`}},
+		"arguments":       {args: []string{"version", "x"}, exit: ExitUsage, said: []string{`prog: unknown command "x" for "prog version"`, `"prog --help" tells what there is.`}},
+		"a configuration": {err: problems, exit: ExitUsage, said: []string{problems.Error()}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := &cobra.Command{Use: "prog", Args: NoArgs, RunE: func(*cobra.Command, []string) error { return c.err }}
+			root.AddCommand(VersionCommand("v1", "abc"))
+			var stdout, stderr bytes.Buffer
+			if exit := Run(root, c.args, &stdout, &stderr); exit != c.exit {
+				t.Errorf("exit code %d, want %d", exit, c.exit)
+			}
+			want := ""
+			for _, line := range c.said {
+				want += line + "\n"
+			}
+			if stderr.String() != want || stdout.Len() > 0 {
+				t.Errorf("it said %q, and as data %q; want %q", stderr.String(), stdout.String(), want)
+			}
+		})
+	}
+}
+
+func TestVersionCommand(t *testing.T) {
+	for commit, want := range map[string]string{"0123abc": "commit: 0123abc", "": "commit: "} {
+		root := &cobra.Command{Use: "prog"}
+		root.AddCommand(VersionCommand("v1.2.3", commit))
+		var stdout bytes.Buffer
+		if exit := Run(root, []string{"version"}, &stdout, io.Discard); exit != ExitOK {
+			t.Errorf("exit code %d", exit)
+		}
+		lines := strings.Split(stdout.String(), "\n")
+		if len(lines) != 4 || lines[0] != "version: v1.2.3" || !strings.HasPrefix(lines[1], want) || !strings.HasPrefix(lines[2], "go_version: go1.") {
+			t.Errorf("with the commit %q: %q", commit, stdout.String())
+		}
+	}
+}
