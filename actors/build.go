@@ -12,7 +12,7 @@ import (
 
 // NewFleet makes a Fleet of these views as it would be at that moment.
 func NewFleet(at time.Time, views ...*View) *Fleet {
-	f := &Fleet{At: at, views: &btree.Map[string, *View]{}, base: at}
+	f := &Fleet{At: at, views: &btree.Map[string, *View]{}}
 	for _, v := range views {
 		f.views.Set(v.EdgeID, v)
 	}

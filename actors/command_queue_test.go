@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"testing/synctest"
@@ -99,6 +100,7 @@ func TestQueuedCommandWhoseConnectionEnds(t *testing.T) {
 		"closed":       func(f *fakeEdge) { f.conn.Close() },
 		"write stands": func(*fakeEdge) { time.Sleep(11 * time.Second) },
 		"fault":        func(f *fakeEdge) { f.write([]byte{0, 0, 0, 0}) },
+		"goodbye":      func(f *fakeEdge) { f.send(goodbyeEnvelope()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, testOptions(), func(t *testing.T, s *System) {
@@ -111,6 +113,50 @@ func TestQueuedCommandWhoseConnectionEnds(t *testing.T) {
 				wantReply(t, <-answer, wire.EdgeDisconnected, "")
 				wantEqual(t, "left on record", firstOperation(t, s).ID, o.ID)
 				wantEqual(t, "as", firstOperation(t, s).State, Expired)
+			})
+		})
+	}
+}
+
+// Nothing that waited is written after a goodbye, though the Edge reads on.
+func TestQueuedCommandAfterAGoodbye(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		f := stuck(t, s, "e1")
+		answer := askCommand(s, commandFor("e1"))
+		synctest.Wait()
+		f.send(goodbyeEnvelope())
+		wantReply(t, <-answer, wire.EdgeDisconnected, "")
+		go f.pump()
+		f.next() // the hello's answer
+		status := askStatus(s, "e1", time.Second)
+		if m := f.request(); m.GetEdgeStatusRequest() == nil {
+			t.Errorf("after its goodbye the Edge is sent %v", m)
+		}
+		<-status
+	})
+}
+
+// A command that comes to its connection when its time is up, and nobody waits for it any more, is not written: an Edge whose
+// clock is behind would run it.
+func TestCommandThatComesLate(t *testing.T) {
+	for name, late := range map[string]time.Duration{"just so": 3 * time.Second, "already unknown": 8 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, testOptions(), func(t *testing.T, s *System) {
+				f := connect(t, s, "e1")
+				held := make(chan int)
+				s.root().Send(s.registry, &connectionsAsk{to: held}) // the registry is busy with this
+				answer := askCommand(s, withTimeout("e1", 2*time.Second))
+				time.Sleep(late)
+				<-held
+				o := wantReply(t, <-answer, wire.EdgeTimeout, cmp.Or(map[string]OperationState{"already unknown": Unknown}[name], Expired))
+				synctest.Wait()
+				kept := operation(t, s, "e1", o.ID)
+				wantEqual(t, "state, never sent", []any{kept.State, kept.SentAt.IsZero()}, []any{Expired, true})
+				status := askStatus(s, "e1", time.Second)
+				if m := f.request(); m.GetEdgeStatusRequest() == nil {
+					t.Errorf("the Edge is sent %v", m)
+				}
+				<-status
 			})
 		})
 	}

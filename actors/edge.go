@@ -85,6 +85,8 @@ func (e *edge) Receive(ctx actor.Context) {
 		e.ping(ctx, m)
 	case *frameBegun:
 		delete(e.queued, m.operationID)
+	case *claimGone:
+		e.claimGone(ctx)
 	case *superseded:
 		e.superseded(ctx, m.view)
 	case *goAway:
@@ -180,6 +182,14 @@ func (e *edge) decided(ctx actor.Context, m *decided) {
 		e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_OVERLOADED, "no room for another Edge now", m.turnAway), "")
 		e.link.Finish()
 		e.end(ctx, ConnectionClosed)
+	}
+}
+
+// claimGone frees a connection whose claim nobody decides any more. One that was granted before has a token by now.
+func (e *edge) claimGone(ctx actor.Context) {
+	if e.token == 0 {
+		e.freed = true
+		e.stopIfDone(ctx)
 	}
 }
 
@@ -299,7 +309,8 @@ func (e *edge) end(ctx actor.Context, reason Reason) {
 	waiting := e.phase == claiming && !e.freed
 	e.phase, e.reason = closing, reason
 	switch {
-	case waiting: // decided comes, and says whether there is an ownership to end
+	case waiting: // decided comes, and says whether there is an ownership to end; or claimGone
+		ctx.Send(e.sys.registry, &claimWithdrawn{ctx.Self()})
 	case e.token == 0:
 		e.freed = true
 		e.stopIfDone(ctx)

@@ -27,7 +27,7 @@ func (e *edge) envelope(ctx actor.Context, m *iopv1.Envelope, snapshot *Snapshot
 	case *iopv1.Envelope_EdgeCommandResponse: // answers nothing pending, but names its command
 		e.lateCommand(ctx, body.EdgeCommandResponse)
 	case *iopv1.Envelope_GoAway:
-		e.goodbye(body.GoAway)
+		e.goodbye(ctx, body.GoAway)
 	case *iopv1.Envelope_EdgeHelloRequest:
 		e.credit.giveBack()
 		e.refuse(ctx, faultSecondHello, m.Id)
@@ -140,9 +140,11 @@ func (e *edge) nodeEvent(ctx actor.Context, m *iopv1.EdgeNodeEvent) {
 	e.say(ctx, &said{event: event})
 }
 
-func (e *edge) goodbye(m *iopv1.GoAway) {
+// goodbye: from now on the Edge is sent no command, those that wait in the link included.
+func (e *edge) goodbye(ctx actor.Context, m *iopv1.GoAway) {
 	if m.Reason == iopv1.GoAwayReason_GO_AWAY_REASON_EDGE_STOPPING {
 		e.leaving = true
+		e.takeBackAll(ctx)
 	}
 	e.credit.giveBack()
 }

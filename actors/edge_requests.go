@@ -41,7 +41,12 @@ func (e *edge) command(ctx actor.Context, m *dispatch) {
 		ctx.Send(e.sys.operations, &commandRefused{m.operationID, faultLeaving})
 		return
 	}
-	id, ok := e.pending.add(commandID(m.operationID), m.deadline, e.sys.clock.mono())
+	now := e.sys.clock.mono()
+	if now > m.deadline { // it was long on its way here, and must not run for a caller who was told that its time is up
+		ctx.Send(e.sys.operations, &commandWithdrawn{m.operationID})
+		return
+	}
+	id, ok := e.pending.add(commandID(m.operationID), m.deadline, now)
 	if !ok {
 		ctx.Send(e.sys.operations, &commandRefused{m.operationID, faultBusy})
 		return

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -136,6 +137,30 @@ func TestRefusedClaimsLeaveNothing(t *testing.T) {
 		again.conn.Close()
 		synctest.Wait()
 		connect(t, s, "e2")
+		wantEqual(t, "connections", connections(s), 1)
+	})
+}
+
+// However many claim an id whose owner is asked, few wait for its answer.
+func TestManyClaimants(t *testing.T) {
+	opts := testOptions()
+	opts.Table.RejectDuplicates = true
+	bubble(t, opts, func(t *testing.T, s *System) {
+		owner := connectAs(t, s, helloOf("e1", "owner"))
+		var claimants []*fakeEdge
+		for i := range maxWaitingClaims + 2 {
+			f := dial(t, s)
+			f.send(helloEnvelope(helloOf("e1", fmt.Sprint(i))))
+			synctest.Wait()
+			claimants = append(claimants, f)
+		}
+		for _, f := range claimants[maxWaitingClaims:] {
+			f.toldToGo(iopv1.GoAwayReason_GO_AWAY_REASON_OVERLOADED)
+		}
+		owner.reply(owner.request().Id, &iopv1.Envelope{Body: &iopv1.Envelope_Pong{Pong: &iopv1.Pong{}}})
+		for _, f := range claimants[:maxWaitingClaims] {
+			f.refusedWith(iopv1.ErrorCode_ERROR_CODE_FAILED_PRECONDITION)
+		}
 		wantEqual(t, "connections", connections(s), 1)
 	})
 }

@@ -60,6 +60,20 @@ func TestOneKeyOneCommand(t *testing.T) {
 	})
 }
 
+// Who repeats a request that didn't wait isn't made to wait either.
+func TestReplayOfOneThatDidNotWait(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		f := connect(t, s, "e1")
+		noWait := keyed("e1", "k", 1)
+		noWait.Wait = false
+		o := wantReply(t, <-askCommand(s, noWait), "", Pending)
+		synctest.Wait()
+		wantEqual(t, "operation", wantReply(t, <-askCommand(s, keyed("e1", "k", 1)), "", SentState).ID, o.ID)
+		m, c := f.commandRequest()
+		f.reply(m.Id, outcomeOf(c.CommandId, outcomeSucceeded))
+	})
+}
+
 // Who repeats a request whose command was lost or timed out is answered as the first caller was, until the Edge has spoken.
 func TestReplayAfterLoss(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -55,6 +55,9 @@ type (
 		turnAway time.Duration // with neither: come back after this
 	}
 
+	// claimGone answers a claimWithdrawn: no decided comes behind it.
+	claimGone struct{}
+
 	// superseded: a newer connection owns the id.
 	superseded struct{ view *View }
 
@@ -75,6 +78,9 @@ type (
 		hello *iopv1.EdgeHelloRequest
 		pulse *Pulse
 	}
+
+	// claimWithdrawn: the claimant's link ended before the claim was decided, as far as it knows.
+	claimWithdrawn struct{ pid *actor.PID }
 
 	// ended: this connection serves no more.
 	ended struct {

@@ -181,7 +181,7 @@ func (r *modelRun) peer(c *connRun, a act) {
 		r.m.end(c.modelConn, ConnectionClosed)
 	case "bye":
 		if r.tell(c, goodbyeEnvelope()) {
-			c.leaving = true
+			r.m.leave(c.modelConn)
 		}
 	case "hush":
 		c.quiet = true
@@ -258,6 +258,7 @@ func (r *modelRun) command(edge int, wait bool, key int) {
 	if key > 0 && key < 4 {
 		ask.Key = fmt.Sprint(key)
 		if first := r.keys[ask.EdgeID+ask.Key]; first != nil && !first.removed {
+			wait = wait && first.callers[0].wait
 			first.told = first.told || !wait
 			first.callers = append(first.callers, caller{wait, askCommand(r.s, ask)}) // nothing is asked a second time
 			return

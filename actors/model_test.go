@@ -104,6 +104,16 @@ func (m *model) end(c *modelConn, reason Reason) {
 	m.over(c)
 }
 
+// leave is a goodbye: what wasn't written is taken back.
+func (m *model) leave(c *modelConn) {
+	c.leaving = true
+	for _, o := range m.ops {
+		if o.state == Pending && !o.removed && m.edges[o.edge].owner == c {
+			m.send(o)
+		}
+	}
+}
+
 // over: what was written and not answered is unknown, what wasn't is carried by the newer connection, if there is one.
 func (m *model) over(c *modelConn) {
 	c.over = true

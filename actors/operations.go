@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/oklog/ulid/v2"
 	"github.com/tidwall/btree"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -17,6 +16,7 @@ import (
 type operations struct {
 	sys *System
 	log *oplog
+	ids operationIDs
 
 	ending *ending // nil until the process ends
 }
@@ -30,6 +30,7 @@ type flight struct {
 	queuedBy *actor.PID // the connection whose queue it waits in
 	token    Token      // of the connection that carried it
 	told     bool       // somebody was told that it is on its way: its record must stay
+	wait     bool       // as the first caller does
 	waiters  []waiter
 
 	fault     *wire.Fault // how the wait ended, for those who repeat the request
@@ -87,7 +88,7 @@ const (
 )
 
 func newOperations(sys *System) *operations {
-	return &operations{sys: sys, log: newOplog(sys.opts.Audit)}
+	return &operations{sys: sys, log: newOplog(sys.opts.Audit), ids: newOperationIDs()}
 }
 
 func (p *operations) Receive(ctx actor.Context) {
@@ -144,7 +145,7 @@ func (p *operations) ask(ctx actor.Context, m *commandAsk) {
 			return
 		}
 	}
-	o := &Operation{ID: ulid.Make().String(), EdgeID: a.EdgeID, Operation: a.Operation, NodeID: a.NodeID,
+	o := &Operation{ID: p.ids.next(now), EdgeID: a.EdgeID, Operation: a.Operation, NodeID: a.NodeID,
 		Parameters: a.Parameters, Reason: a.Reason, RequestedBy: a.RequestedBy, RequestID: a.RequestID,
 		State: Pending, CreatedAt: now, ExpiresAt: now.Add(a.Timeout)}
 	p.sys.counters.moved(nil, o)
@@ -154,7 +155,7 @@ func (p *operations) ask(ctx actor.Context, m *commandAsk) {
 		p.log.setKey(a.Key, a.Fingerprint, e, now)
 	}
 	m.request.CommandId, m.request.ExpiresAt = o.ID, timestamppb.New(o.ExpiresAt)
-	e.flight = flight{request: m.request, deadline: p.sys.clock.mono() + int64(a.Timeout), waiters: []waiter{w},
+	e.flight = flight{request: m.request, deadline: p.sys.clock.mono() + int64(a.Timeout), wait: a.Wait, waiters: []waiter{w},
 		timer: p.sys.after(a.Timeout, ctx.Self(), &commandTimeout{o.ID})}
 	p.dispatch(ctx, e)
 }
@@ -163,8 +164,9 @@ func (p *operations) dispatch(ctx actor.Context, e *entry) {
 	ctx.Send(p.sys.registry, &dispatch{operationID: e.op.ID, edgeID: e.op.EdgeID, request: e.flight.request, deadline: e.flight.deadline})
 }
 
-// attach answers a caller who repeats a request as the first one is or was, waiting as it does.
+// attach answers a caller who repeats a request as the first one is or was: one waits only where both wanted to.
 func (p *operations) attach(e *entry, w waiter) {
+	w.wait = w.wait && e.flight.wait
 	e.flight.waiters = append(e.flight.waiters, w)
 	p.answer(e)
 }
@@ -211,11 +213,11 @@ func (p *operations) apply(ctx actor.Context, e *entry, s step, occurred time.Ti
 
 func (p *operations) refused(ctx actor.Context, m *commandRefused) {
 	e := p.log.entries[m.operationID]
-	if e == nil || e.op.State != Pending {
+	if e == nil || !e.op.unsent() {
 		return
 	}
 	defer p.settled(m.operationID)
-	if e.flight.told {
+	if e.flight.told || e.op.State == Unknown {
 		e.flight.fault = m.fault
 		p.apply(ctx, e, e.op.onExpired("never sent: "+m.fault.Message, time.Now()), time.Time{})
 		return
@@ -230,7 +232,7 @@ func (p *operations) refused(ctx actor.Context, m *commandRefused) {
 }
 
 func (p *operations) queued(m *commandQueued) {
-	if e := p.log.entries[m.operationID]; e != nil && e.op.State == Pending {
+	if e := p.log.entries[m.operationID]; e != nil && e.op.unsent() {
 		e.flight.queuedBy = m.pid
 		p.answer(e)
 		if e.flight.late || p.ending != nil {
@@ -258,11 +260,11 @@ func (p *operations) sent(ctx actor.Context, m *commandSent) {
 // withdrawn: it was taken back unwritten, because its time is up, or because its connection ended and another may carry it.
 func (p *operations) withdrawn(ctx actor.Context, id string) {
 	e := p.log.entries[id]
-	if e == nil || e.op.State != Pending {
+	if e == nil || !e.op.unsent() {
 		return
 	}
 	e.flight.queuedBy = nil
-	if !e.flight.late {
+	if !e.flight.late && p.sys.clock.mono() <= e.flight.deadline {
 		p.dispatch(ctx, e)
 		return
 	}

@@ -12,6 +12,7 @@ import (
 // Edge's is seen to here.
 
 func (p *operations) said(ctx actor.Context, m *said) {
+	defer m.credit.giveBack() // also after a panic: the Edge would be read no more
 	switch {
 	case m.answer != nil:
 		p.answered(ctx, m.edgeID, m.answer)
@@ -20,7 +21,6 @@ func (p *operations) said(ctx actor.Context, m *said) {
 	case m.query != nil:
 		p.queried(ctx, m.edgeID, m.query)
 	}
-	m.credit.giveBack()
 }
 
 // theirs finds an entry of this Edge's; nil, and counted, when there is none.

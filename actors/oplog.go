@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -49,6 +50,7 @@ type entry struct {
 // edgeLog lives as long as it has something to tell: records, or how many are gone of an Edge that is still known.
 type edgeLog struct {
 	ops       btree.Map[string, *Operation]
+	open      map[string]struct{} // ids of all that were sent and aren't terminal, also of those that are no longer listed
 	dropped   uint64
 	forgotten bool
 	back      Token // of the newest connection whose Edge was asked about what is unsettled
@@ -89,12 +91,12 @@ func (l *oplog) add(o *Operation) *entry {
 func (l *oplog) update(e *entry, next *Operation) {
 	grown := next.bytes() - e.op.bytes()
 	e.op = next
+	edge := l.track(next)
 	if !e.listed {
 		l.kept += grown
 		l.letGo(e)
 		return
 	}
-	edge := l.edges[next.EdgeID]
 	l.bytes += grown
 	l.fleet.Set(next.ID, next)
 	edge.ops.Set(next.ID, next)
@@ -102,6 +104,33 @@ func (l *oplog) update(e *entry, next *Operation) {
 		l.settled.Insert(next.ID)
 	}
 	l.shrink(edge)
+}
+
+// track keeps what the Edge is to be asked about when it is back.
+func (l *oplog) track(o *Operation) *edgeLog {
+	edge := l.edges[o.EdgeID]
+	switch {
+	case o.SentAt.IsZero():
+	case !o.State.Terminal():
+		if edge == nil {
+			edge = &edgeLog{}
+			l.edges[o.EdgeID] = edge
+		}
+		if edge.open == nil {
+			edge.open = map[string]struct{}{}
+		}
+		edge.open[o.ID] = struct{}{}
+	case edge != nil:
+		l.untrack(o.ID, edge)
+		l.dropIfEmpty(o.EdgeID, edge)
+	}
+	return edge
+}
+
+func (l *oplog) untrack(id string, edge *edgeLog) {
+	if delete(edge.open, id); len(edge.open) == 0 {
+		edge.open = nil
+	}
 }
 
 // remove takes back an operation that was refused before it was sent.
@@ -168,7 +197,7 @@ func (l *oplog) unlist(e *entry) {
 }
 
 func (l *oplog) dropIfEmpty(edgeID string, edge *edgeLog) {
-	if edge.ops.Len() == 0 && (edge.forgotten || edge.dropped == 0) {
+	if edge.ops.Len() == 0 && edge.open == nil && (edge.forgotten || edge.dropped == 0) {
 		delete(l.edges, edgeID)
 	}
 }
@@ -178,6 +207,10 @@ func (l *oplog) letGo(e *entry) {
 	if _, there := l.entries[e.op.ID]; there && !e.listed && e.use == nil && !e.op.unanswered() {
 		delete(l.entries, e.op.ID)
 		l.kept -= e.op.bytes()
+		if edge := l.edges[e.op.EdgeID]; edge != nil { // of one that is still unknown
+			l.untrack(e.op.ID, edge)
+			l.dropIfEmpty(e.op.EdgeID, edge)
+		}
 	}
 }
 
@@ -192,12 +225,7 @@ func (l *oplog) forgetEdge(edgeID string) {
 // unsettled gives the ids of an Edge's operations that were sent and aren't terminal, oldest first.
 func (l *oplog) unsettled(edgeID string) (ids []string) {
 	if e := l.edges[edgeID]; e != nil {
-		e.ops.Scan(func(id string, o *Operation) bool {
-			if !o.SentAt.IsZero() && !o.State.Terminal() {
-				ids = append(ids, id)
-			}
-			return true
-		})
+		ids = slices.Sorted(maps.Keys(e.open))
 	}
 	return ids
 }

@@ -193,6 +193,20 @@ func TestUnsettled(t *testing.T) {
 	l.put(50, "e2", SentState)
 	wantEqual(t, "sent and not terminal", l.unsettled("e1"), []string{"op0001", "op0002", "op0003", "op0009"})
 	wantEqual(t, "of nobody", len(l.unsettled("e9")), 0)
+
+	// One that is no longer listed, but kept because a key names it, is asked about too, until it is settled or its key is gone.
+	l = newOplog(auditOptions(100, 1))
+	for i, state := range []OperationState{SentState, Unknown, SentState} {
+		e := l.put(i, "e1", state)
+		l.setKey(e.op.ID, [32]byte{}, e, time.Now())
+	}
+	wantEqual(t, "listed or not", l.unsettled("e1"), []string{"op0000", "op0001", "op0002"})
+	settled := *l.entries["op0000"].op
+	settled.State = Succeeded
+	l.update(l.entries["op0000"], &settled)
+	wantEqual(t, "unless settled", l.unsettled("e1"), []string{"op0001", "op0002"})
+	l.used("e1", "x", time.Now().Add(2*time.Hour)) // the keys go, and what is unknown with them
+	wantEqual(t, "without keys", l.unsettled("e1"), []string{"op0002"})
 }
 
 func TestAuditPages(t *testing.T) {

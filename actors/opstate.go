@@ -50,6 +50,11 @@ var stateKinds = map[OperationState]Kind{
 // unanswered tells whether the Edge's first answer is still to come.
 func (o *Operation) unanswered() bool { return o.State == Pending || o.State == SentState }
 
+// unsent tells whether it may still turn out that the command was never written: nobody has said that it was.
+func (o *Operation) unsent() bool {
+	return o.State == Pending || o.State == Unknown && o.SentAt.IsZero()
+}
+
 // onSent: its first byte is on the way.
 func (o *Operation) onSent(at time.Time) step {
 	if o.State.Terminal() || !o.SentAt.IsZero() {
@@ -65,7 +70,7 @@ func (o *Operation) onSent(at time.Time) step {
 
 // onExpired: it was never sent, and won't be.
 func (o *Operation) onExpired(why string, at time.Time) step {
-	if o.State != Pending {
+	if !o.unsent() {
 		return step{}
 	}
 	n := *o

@@ -97,7 +97,8 @@ func (s *System) Fleet(ctx context.Context) (*Fleet, *wire.Fault) {
 	if f != nil {
 		return nil, f
 	}
-	return &Fleet{At: time.Now(), views: views, mono: s.clock.mono(), base: s.clock.base}, nil
+	now := time.Now()
+	return &Fleet{At: now, views: views, mono: s.clock.at(now)}, nil
 }
 
 // Command dispatches a command. The caller has seen to it that the Edge is known and lists the operation. It answers when the

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -21,7 +22,7 @@ type registry struct {
 }
 
 // probe is a Ping to an owner whose id another instance claims (duplicate_policy: reject). However many claims wait for
-// its answer, it is asked once.
+// its answer, at most maxWaitingClaims, it is asked once.
 type probe struct {
 	owner  Token
 	claims []*claimAsk
@@ -29,6 +30,10 @@ type probe struct {
 
 // ownerProbeTime is how long an owner has to answer the Ping of a claim by another instance.
 const ownerProbeTime = 3 * time.Second
+
+// maxWaitingClaims is how many claims of one id wait for its owner; further ones are turned away for now. Each holds a whole
+// hello, and all are decided anew with each new owner.
+const maxWaitingClaims = 8
 
 func newRegistry(sys *System) *registry {
 	return &registry{sys: sys, table: newTable(sys.opts.Table), probes: map[Token]*probe{}}
@@ -44,6 +49,8 @@ func (r *registry) Receive(ctx actor.Context) {
 		r.accept(ctx, m)
 	case *claimAsk:
 		r.claim(ctx, m, 0)
+	case *claimWithdrawn:
+		r.withdrawClaim(ctx, m)
 	case *ownerAnswered:
 		r.ownerLives(ctx, m.token)
 	case *probeEnded:
@@ -139,7 +146,20 @@ func (r *registry) askOwner(ctx actor.Context, m *claimAsk, owner *View) {
 		ctx.Send(owner.pid, &probeOwner{deadline: r.sys.clock.mono() + int64(ownerProbeTime)})
 		r.sys.after(ownerProbeTime, ctx.Self(), &probeEnded{p})
 	}
+	if len(p.claims) == maxWaitingClaims {
+		r.sys.counters.refused(overloaded)
+		ctx.Send(m.pid, &decided{turnAway: r.sys.turnAway()})
+		return
+	}
 	p.claims = append(p.claims, m)
+}
+
+// withdrawClaim is for a claimant whose link ended while its claim waited: it must not take the place of a living owner.
+func (r *registry) withdrawClaim(ctx actor.Context, m *claimWithdrawn) {
+	for _, p := range r.probes {
+		p.claims = slices.DeleteFunc(p.claims, func(c *claimAsk) bool { return c.pid == m.pid })
+	}
+	ctx.Send(m.pid, &claimGone{})
 }
 
 func (r *registry) ownerLives(ctx actor.Context, owner Token) {
@@ -245,6 +265,7 @@ func (r *registry) publish(ctx actor.Context, e *Event) {
 func (r *registry) sweep(ctx actor.Context) {
 	r.sys.counters.registry.handled(r.sys.clock.mono())
 	r.forget(ctx)
+	r.table.forgetTakings(time.Now())
 	views, now, root := r.table.views.Copy(), r.sys.clock.mono(), r.sys.root()
 	go func() {
 		views.Scan(func(_ string, v *View) bool {

@@ -186,12 +186,12 @@ func (t *table) expire(now time.Time) (forgotten []string) {
 		t.gone = t.gone[1:]
 		forgotten = append(forgotten, v.EdgeID)
 	}
-	t.compact(now)
+	t.compact()
 	return forgotten
 }
 
 // compact drops what only an Edge that comes and goes leaves behind.
-func (t *table) compact(now time.Time) {
+func (t *table) compact() {
 	if len(t.gone) > 2*(t.views.Len()-t.connected)+64 {
 		kept := make([]goneEdge, 0, t.views.Len()-t.connected)
 		for _, g := range t.gone {
@@ -201,10 +201,18 @@ func (t *table) compact(now time.Time) {
 		}
 		t.gone = kept
 	}
+}
+
+// forgetTakings drops those that are too old to make a conflict. It looks at all, so it is for the sweep and not for each end
+// of a connection: when a region restarts there are as many of both.
+func (t *table) forgetTakings(now time.Time) {
 	for id, times := range t.takings {
 		if len(within(times, now)) == 0 {
 			delete(t.takings, id)
 		}
+	}
+	if len(t.takings) == 0 {
+		t.takings = map[string][]time.Time{} // the old one keeps the room of the most that it ever held
 	}
 }
 

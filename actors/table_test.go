@@ -200,7 +200,7 @@ func TestRetentionOfOneThatComesAndGoes(t *testing.T) {
 		tb.decide(claimOf("e2", "a"), at(5000))
 		tb.decide(claimOf("e2", "b"), at(5000))
 	}
-	tb.expire(at(5061))
+	tb.forgetTakings(at(5061))
 	wantEqual(t, "takings kept", len(tb.takings), 0)
 }
 

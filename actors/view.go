@@ -99,7 +99,6 @@ type Fleet struct {
 	At    time.Time
 	views *btree.Map[string, *View]
 	mono  int64 // At on the monotonic clock
-	base  time.Time
 }
 
 // Get finds one Edge; nil when the registry doesn't know it.
@@ -128,9 +127,10 @@ func (f *Fleet) State(v *View) State {
 	}
 }
 
-// LastSeen is when the last frame of this Edge came, by the server's clock.
+// LastSeen is when the last frame of this Edge came, by the server's clock: counted back from now, because that clock may have
+// been set since the process began.
 func (f *Fleet) LastSeen(v *View) time.Time {
-	return f.base.Add(time.Duration(v.Pulse.lastSeen.Load()))
+	return f.At.Add(time.Duration(v.Pulse.lastSeen.Load() - f.mono))
 }
 
 // InConflict tells whether two instances are fighting over this id.
