@@ -1,5 +1,7 @@
 package actors
 
+import "sort"
+
 // ring keeps the newest events, bounded in number and bytes; the oldest go first and are counted. It grows with use.
 type ring struct {
 	max, maxBytes int
@@ -54,18 +56,9 @@ func (r *ring) grow() {
 // at gives the i-th event, 0 being the oldest.
 func (r *ring) at(i int) *Event { return r.events[(r.first+i)%len(r.events)] }
 
-// from finds the place of the first event after seq, by halving: sequence numbers only grow.
+// from finds the place of the first event after seq: sequence numbers only grow.
 func (r *ring) from(seq uint64) int {
-	low, high := 0, r.count
-	for low < high {
-		mid := (low + high) / 2
-		if r.at(mid).seq > seq {
-			high = mid
-		} else {
-			low = mid + 1
-		}
-	}
-	return low
+	return sort.Search(r.count, func(i int) bool { return r.at(i).seq > seq })
 }
 
 // slice copies at most limit events from place i on.

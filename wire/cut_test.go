@@ -22,7 +22,7 @@ func TestCutFrame(t *testing.T) {
 		"over the limit, unsent":    {"\x00\x00\x00\x65", "", "\x00\x00\x00\x65", ErrFrameLength},
 		"a length with the top bit": {"\xff\xff\xff\xff", "", "\xff\xff\xff\xff", ErrFrameLength},
 	} {
-		frame, rest, err := cutFrame([]byte(c.data), 100)
+		frame, rest, err := CutFrame([]byte(c.data), 100)
 		if string(frame) != c.frame || string(rest) != c.rest || !errors.Is(err, c.err) || (c.frame == "") != (frame == nil) {
 			t.Errorf("%s: got %q, %q, %v", name, frame, rest, err)
 		}
@@ -38,7 +38,7 @@ func TestLeftover(t *testing.T) {
 		n := copy(buf, large[at:])
 		at += n
 		data := l.with(buf[:n])
-		_, rest, _ := cutFrame(data, 1<<20)
+		_, rest, _ := CutFrame(data, 1<<20)
 		l.keep(rest)
 		clear(buf)                                                                           // what is kept is its own
 		if most := 2*at + 4096; cap(l.kept) > most || at < len(large) && len(l.kept) != at { // a length alone claims nothing
@@ -49,7 +49,7 @@ func TestLeftover(t *testing.T) {
 		t.Fatalf("%d bytes are kept between frames", len(l.kept))
 	}
 	l.keep([]byte(large[:1<<19]))
-	_, rest, err := cutFrame(l.with([]byte(large[1<<19:]+"\x00\x00\x00\x09abc")), 1<<20)
+	_, rest, err := CutFrame(l.with([]byte(large[1<<19:]+"\x00\x00\x00\x09abc")), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -205,7 +205,7 @@ func (l *PolledLink) take(chunk []byte) bool {
 	}
 	data := l.leftover.with(chunk)
 	for l.state() == linkOpen {
-		frame, rest, err := cutFrame(data, l.taker.MaxFrame())
+		frame, rest, err := CutFrame(data, l.taker.MaxFrame())
 		if frame == nil && err == nil {
 			l.leftover.keep(data)
 			return true

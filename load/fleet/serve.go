@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"encoding/binary"
 	"slices"
 	"strings"
 	"time"
@@ -18,17 +17,17 @@ func (e *edge) read(data []byte) {
 		data = append(e.partial, data...)
 		e.partial = nil
 	}
-	for e.link != nil && len(data) >= wire.HeaderBytes {
-		n := int(binary.BigEndian.Uint32(data))
-		if n == 0 || n > wire.DefaultMaxFrameBytes {
+	for e.link != nil {
+		frame, rest, err := wire.CutFrame(data, wire.DefaultMaxFrameBytes)
+		if err != nil {
 			e.broken("a frame of a length off the limits")
 			return
 		}
-		if len(data) < wire.HeaderBytes+n {
+		if frame == nil {
 			break
 		}
-		e.frame(data[wire.HeaderBytes : wire.HeaderBytes+n])
-		data = data[wire.HeaderBytes+n:]
+		e.frame(frame)
+		data = rest
 	}
 	if e.link != nil && len(data) > 0 {
 		e.partial = slices.Clone(data)

@@ -1,6 +1,9 @@
 package fleet
 
-import "time"
+import (
+	"container/heap"
+	"time"
+)
 
 // timers is a heap of what a shard has to do later, the soonest first. One heap a shard instead of a Go timer each:
 // ten thousand idle Edges have three entries each, and nothing wakes for those that are gone.
@@ -27,45 +30,14 @@ const (
 // stale tells whether it belongs to a connection that is gone.
 func (t timer) stale() bool { return t.life != 0 && t.life != t.e.life }
 
-func (t *timers) push(one timer) {
-	h := append(*t, one)
-	i := len(h) - 1
-	for i > 0 {
-		parent := (i - 1) / 2
-		if h[parent].at <= h[i].at {
-			break
-		}
-		h[parent], h[i] = h[i], h[parent]
-		i = parent
-	}
-	*t = h
-}
+func (t *timers) push(one timer) { heap.Push((*timerHeap)(t), one) }
 
 // due takes the soonest if its time has come.
 func (t *timers) due(now time.Duration) (timer, bool) {
-	h := *t
-	if len(h) == 0 || h[0].at > now {
+	if len(*t) == 0 || (*t)[0].at > now {
 		return timer{}, false
 	}
-	first, last := h[0], len(h)-1
-	h[0], h[last] = h[last], timer{}
-	h = h[:last]
-	for i := 0; ; {
-		child := 2*i + 1
-		if child >= last {
-			break
-		}
-		if child+1 < last && h[child+1].at < h[child].at {
-			child++
-		}
-		if h[i].at <= h[child].at {
-			break
-		}
-		h[i], h[child] = h[child], h[i]
-		i = child
-	}
-	*t = h
-	return first, true
+	return heap.Pop((*timerHeap)(t)).(timer), true
 }
 
 // next is how long until the soonest.
@@ -74,4 +46,21 @@ func (t timers) next(now time.Duration) time.Duration {
 		return time.Hour
 	}
 	return max(0, t[0].at-now)
+}
+
+// timerHeap is what container/heap wants of timers.
+type timerHeap []timer
+
+func (h timerHeap) Len() int           { return len(h) }
+func (h timerHeap) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h timerHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *timerHeap) Push(one any)      { *h = append(*h, one.(timer)) }
+
+func (h *timerHeap) Pop() any {
+	old := *h
+	last := len(old) - 1
+	one := old[last]
+	old[last] = timer{} // holds on to no Edge
+	*h = old[:last]
+	return one
 }
