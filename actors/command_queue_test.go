@@ -3,6 +3,7 @@ package actors
 import (
 	"cmp"
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -197,19 +198,25 @@ func TestCommandThatTheWriterHas(t *testing.T) {
 	})
 }
 
-// An Edge may be back before what its older connection carried is known to be lost: it is asked all the same.
-func TestLostAfterTheEdgeIsBack(t *testing.T) {
-	bubble(t, testOptions(), func(t *testing.T, s *System) {
-		f := stuck(t, s, "e1")
-		answer := askCommand(s, commandFor("e1"))
-		o := firstOperation(t, s)
-		for _, m := range []any{&edgeBack{edgeID: "e1", token: 9}, &commandSent{o.ID, 1, time.Now()}, &commandsLost{1, []string{o.ID}}} {
-			s.root().Send(s.operations, m)
-		}
-		wantReply(t, <-answer, wire.EdgeDisconnected, Unknown)
-		go f.pump()
-		f.next()
-		f.commandRequest()
-		wantEqual(t, "asked", f.request().GetEdgeCommandQueryRequest().GetCommandIds(), []string{o.ID})
-	})
+// That a command was written is said by its link, that it is lost by its connection's actor, and that the Edge is back by the
+// registry: in whatever order this is heard, the command is unknown at once, and the Edge is asked about it.
+func TestLostInAnyOrder(t *testing.T) {
+	for _, order := range []string{"back sent lost", "back lost sent", "lost back sent", "lost sent back", "sent lost back", "sent back lost"} {
+		t.Run(order, func(t *testing.T) {
+			bubble(t, testOptions(), func(t *testing.T, s *System) {
+				f := stuck(t, s, "e1")
+				answer := askCommand(s, commandFor("e1"))
+				o := firstOperation(t, s)
+				said := map[string]any{"back": &edgeBack{edgeID: "e1", token: 9}, "sent": &commandSent{o.ID, 1, time.Now()}, "lost": &commandsLost{1, []string{o.ID}}}
+				for _, what := range strings.Fields(order) {
+					s.root().Send(s.operations, said[what])
+				}
+				wantReply(t, <-answer, wire.EdgeDisconnected, Unknown)
+				go f.pump()
+				f.next()
+				f.commandRequest()
+				wantEqual(t, "asked", f.request().GetEdgeCommandQueryRequest().GetCommandIds(), []string{o.ID})
+			})
+		})
+	}
 }

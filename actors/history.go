@@ -92,10 +92,20 @@ func (h *history) after(id string) ([]*Event, *Gap) {
 	return h.fleet.slice(start, h.fleet.count), gap
 }
 
+// madeUp tells whether an id is none that the event of its number has; of those that are gone nobody knows.
+func (h *history) madeUp(id string, seq uint64) bool {
+	i := h.fleet.from(seq) - 1
+	if i < 0 {
+		return false
+	}
+	e := h.fleet.at(i)
+	return e.seq == seq && e.ID != id
+}
+
 // resume finds where a ring goes on after an id, and what is missing before that.
 func (h *history) resume(r *ring, edgeID, id string) (start int, gap *Gap) {
 	after, ok := parseEventID(id)
-	if !ok || after.run != h.run || after.seq > h.seq {
+	if !ok || after.run != h.run || after.seq > h.seq || h.madeUp(id, after.seq) {
 		return 0, &Gap{Reason: Restarted}
 	}
 	own := edgeID == "" || after.edge == edgeHash(edgeID)

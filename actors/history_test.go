@@ -104,6 +104,7 @@ func TestEventGaps(t *testing.T) {
 	}
 	// The fleet's ring holds 5 to 8; e1's 7 and 8 of its 1, 3, 4, 5, 7, 8; e2's 2 and 6, which is all.
 	other := newTestHistory(4, 2).happen("+e1").ID
+	made := eventID{h.run, 6, 2, edgeHash("e3")}.String()
 	ahead := eventID{h.run, 99, 1, edgeHash("e1")}.String()
 	for name, c := range map[string]struct {
 		edge, after string
@@ -123,6 +124,8 @@ func TestEventGaps(t *testing.T) {
 		"another run":                {"", other, "restarted ?", []string{"e1/5", "e2/6", "e1/7", "e1/8"}},
 		"another run, an edge":       {"e1", other, "restarted ?", []string{"e1/7", "e1/8"}},
 		"not yet":                    {"", ahead, "restarted ?", []string{"e1/5", "e2/6", "e1/7", "e1/8"}},
+		"made up of a kept one":      {"", ids["e2/6"][:len(ids["e2/6"])-1] + "z", "restarted ?", []string{"e1/5", "e2/6", "e1/7", "e1/8"}},
+		"made up, another hash":      {"", made, "restarted ?", []string{"e1/5", "e2/6", "e1/7", "e1/8"}},
 		"no id at all":               {"", "hello", "restarted ?", []string{"e1/5", "e2/6", "e1/7", "e1/8"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,6 +29,7 @@ type flight struct {
 	late     bool       // its time is up, but whether it was written is not settled
 	queuedBy *actor.PID // the connection whose queue it waits in
 	token    Token      // of the connection that carried it
+	lost     Token      // of the connection that ended while its link was about to say that it carries it
 	told     bool       // somebody was told that it is on its way: its record must stay
 	wait     bool       // as the first caller does
 	waiters  []waiter
@@ -251,6 +252,8 @@ func (p *operations) sent(ctx actor.Context, m *commandSent) {
 	switch {
 	case e.flight.late:
 		p.noAnswer(ctx, e)
+	case e.flight.lost == m.token:
+		p.lose(ctx, e)
 	case p.ending != nil:
 		p.stopped(ctx, e)
 	}
@@ -273,15 +276,24 @@ func (p *operations) withdrawn(ctx actor.Context, id string) {
 	p.settled(id)
 }
 
-// lost: when the Edge was back before this became known, it is asked now.
+// lost: what could not be taken back was written, though the link's word of that may still be on its way.
 func (p *operations) lost(ctx actor.Context, m *commandsLost) {
 	for _, id := range m.ids {
-		if e := p.log.entries[id]; e != nil && e.op.State == SentState && e.flight.token == m.token {
-			p.loseOne(ctx, e)
-			if edge := p.log.edges[e.op.EdgeID]; edge != nil && edge.back > m.token {
-				p.question(ctx, e.op.EdgeID, []string{id})
-			}
+		switch e := p.log.entries[id]; {
+		case e == nil:
+		case e.op.State == SentState && e.flight.token == m.token:
+			p.lose(ctx, e)
+		case e.op.unsent():
+			e.flight.lost = m.token
 		}
+	}
+}
+
+// lose: when the Edge was back before the loss became known, it is asked now.
+func (p *operations) lose(ctx actor.Context, e *entry) {
+	p.loseOne(ctx, e)
+	if edge := p.log.edges[e.op.EdgeID]; edge != nil && edge.back > e.flight.token {
+		p.question(ctx, e.op.EdgeID, []string{e.op.ID})
 	}
 }
 

@@ -90,9 +90,9 @@ func (r *reader) TakeFrame(frame []byte, err error) (next wire.Next) {
 	}
 }
 
-// snapshot is what is kept of a status; nil when it names another Edge, which is counted.
+// snapshot is what is kept of a status; nil when it names another Edge, which is counted. One that names none is its sender's.
 func (r *reader) snapshot(frame []byte, m *iopv1.EdgeStatusResponse) *Snapshot {
-	if m.EdgeId != r.edgeID {
+	if m.EdgeId != "" && m.EdgeId != r.edgeID {
 		r.sys.counters.foreign.Add(1)
 		return nil
 	}

@@ -69,7 +69,6 @@ func TestStatusAnsweredWithNonsense(t *testing.T) {
 		"a Ping":            {answer: ping()},
 		"no body":           {answer: &iopv1.Envelope{}},
 		"another Edge's":    {answer: statusOf("e2", "n"), foreign: 1},
-		"nobody's snapshot": {answer: statusOf("", "n"), foreign: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, testOptions(), func(t *testing.T, s *System) {
@@ -98,6 +97,12 @@ func TestPushes(t *testing.T) {
 		f.send(statusOf("e1", "n2"))
 		f.send(statusOf("e2", "foreign"))
 		_, v := view(t, s, "e1")
+		wantEqual(t, "kept", v.Pulse.Snapshot().Nodes()[0].NodeId, "n2")
+		f.send(statusOf("", "n1")) // names nobody: its sender's
+		_, v = view(t, s, "e1")
+		wantEqual(t, "kept", v.Pulse.Snapshot().Nodes()[0].NodeId, "n1")
+		f.send(statusOf("e1", "n2"))
+		_, v = view(t, s, "e1")
 		wantEqual(t, "kept", v.Pulse.Snapshot().Nodes()[0].NodeId, "n2")
 		wantEqual(t, "foreign", s.Metrics().ForeignSnapshots, 1)
 		// A takeover keeps the last word until the new connection speaks.

@@ -82,6 +82,20 @@ func isExact(escaped string) bool {
 	return strings.HasPrefix(escaped, "/") && path.Clean(escaped) == escaped
 }
 
+// namesExactly tells whether a path has the pattern's own words unescaped; the mux unescapes before it compares. Ids may be
+// escaped: some clients escape a ':'.
+func namesExactly(escaped, pattern string) bool {
+	for strings.Contains(escaped, "%") {
+		var segment, word string
+		segment, escaped, _ = strings.Cut(escaped, "/")
+		word, pattern, _ = strings.Cut(pattern, "/")
+		if segment != word && !strings.HasPrefix(word, "{") {
+			return false
+		}
+	}
+	return true
+}
+
 // checkMediaType wants a body that is plainly JSON.
 func (c *call) checkMediaType() *problem {
 	if given := c.r.Header["Content-Type"]; len(given) == 1 {

@@ -79,6 +79,9 @@ func (c *call) serve(rt route) {
 }
 
 func (c *call) check(rt route) *problem {
+	if !namesExactly(c.r.URL.EscapedPath(), rt.pattern) {
+		return nothingHere()
+	}
 	if c.edgeID = c.r.PathValue("id"); c.edgeID != "" && !wire.ValidEdgeID(c.edgeID) {
 		return invalid("edge_id", "1 to 128 letters, digits, '.', '_', '-' or ':', the first one a letter or digit")
 	}
