@@ -114,7 +114,7 @@ func checkClientHello(h *iopv1.ClientHelloRequest) *wire.Fault {
 	if f := checkVersion(h.ProtocolVersion); f != nil {
 		return f
 	}
-	if len(h.ClientId) > maxTextBytes || len(h.Name) > maxTextBytes || len(h.Version) > maxTextBytes {
+	if len(h.ClientId) > wire.MaxTextBytes || len(h.Name) > wire.MaxTextBytes || len(h.Version) > wire.MaxTextBytes {
 		return invalid("client_id, name and version are at most 256 bytes each")
 	}
 	return nil

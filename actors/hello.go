@@ -7,15 +7,6 @@ import (
 	"iop/wire"
 )
 
-// The limits of an Edge's hello.
-const (
-	maxLabels         = 64
-	maxLabelBytes     = 256 // of a key, or of a value
-	maxOperations     = 128
-	maxOperationBytes = 128
-	maxTextBytes      = 256 // name, version, instance_id
-)
-
 // checkHello judges the form of an Edge's hello; nil when it is good.
 func checkHello(h *iopv1.EdgeHelloRequest) *wire.Fault {
 	if !wire.ValidEdgeID(h.EdgeId) {
@@ -25,24 +16,24 @@ func checkHello(h *iopv1.EdgeHelloRequest) *wire.Fault {
 		return f
 	}
 	for name, text := range map[string]string{"name": h.Name, "version": h.Version, "instance_id": h.InstanceId} {
-		if len(text) > maxTextBytes {
-			return invalid(fmt.Sprintf("%s is over %d bytes", name, maxTextBytes))
+		if len(text) > wire.MaxTextBytes {
+			return invalid(fmt.Sprintf("%s is over %d bytes", name, wire.MaxTextBytes))
 		}
 	}
-	if len(h.Labels) > maxLabels {
-		return invalid(fmt.Sprintf("over %d labels", maxLabels))
+	if len(h.Labels) > wire.MaxLabels {
+		return invalid(fmt.Sprintf("over %d labels", wire.MaxLabels))
 	}
 	for k, v := range h.Labels {
-		if len(k) > maxLabelBytes || len(v) > maxLabelBytes {
-			return invalid(fmt.Sprintf("a label's key or value is over %d bytes", maxLabelBytes))
+		if len(k) > wire.MaxTextBytes || len(v) > wire.MaxTextBytes {
+			return invalid(fmt.Sprintf("a label's key or value is over %d bytes", wire.MaxTextBytes))
 		}
 	}
-	if len(h.Operations) > maxOperations {
-		return invalid(fmt.Sprintf("over %d operations", maxOperations))
+	if len(h.Operations) > wire.MaxOperations {
+		return invalid(fmt.Sprintf("over %d operations", wire.MaxOperations))
 	}
 	for _, o := range h.Operations {
-		if len(o) > maxOperationBytes {
-			return invalid(fmt.Sprintf("an operation's name is over %d bytes", maxOperationBytes))
+		if len(o) > wire.MaxOperationBytes {
+			return invalid(fmt.Sprintf("an operation's name is over %d bytes", wire.MaxOperationBytes))
 		}
 	}
 	return nil

@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"sync/atomic"
 	"time"
+
+	"iop/wire/backoff"
 )
 
 // Command is what an Edge is to run.
@@ -113,7 +115,7 @@ type dispatch struct {
 	request request
 	key     string
 	mark    string // an event from before the first try
-	wait    *backoff
+	wait    *backoff.Backoff
 	sent    atomic.Bool // a try had a connection, so the Control Plane may have the command
 }
 
@@ -123,7 +125,7 @@ func (d *dispatch) run(ctx context.Context) (*Operation, error) {
 		if !mayRetry(err) {
 			return o, d.finally(ctx, err)
 		}
-		if try == commandTries || sleep(ctx, d.wait.next(0)) != nil {
+		if try == commandTries || sleep(ctx, d.wait.Next()) != nil {
 			return nil, d.finally(ctx, err)
 		}
 		if restarted, cause := d.restarted(ctx); restarted || cause != nil {
@@ -170,7 +172,7 @@ func (d *dispatch) restarted(ctx context.Context) (bool, error) {
 		case !mayRetry(err) && !errors.Is(err, ShuttingDown):
 			return false, err
 		}
-		if err := sleep(ctx, d.wait.next(0)); err != nil {
+		if err := sleep(ctx, d.wait.Next()); err != nil {
 			return false, err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"iop/client/sse"
+	"iop/wire/backoff"
 )
 
 // FollowQuery says where live events begin.
@@ -64,7 +65,7 @@ func (r *Repository) Follow(ctx context.Context, q FollowQuery) iter.Seq2[Update
 				yield(Update{}, err)
 				return
 			}
-			pause := wait.next(askedToWait(err))
+			pause := max(wait.Next(), askedToWait(err))
 			q.Changed(err, pause)
 			if err := sleep(ctx, pause); err != nil {
 				yield(Update{}, err)
@@ -78,7 +79,7 @@ func (r *Repository) Follow(ctx context.Context, q FollowQuery) iter.Seq2[Update
 var errEnough = errors.New("enough")
 
 // followOnce follows one stream to its end, which it gives.
-func (r *Repository) followOnce(ctx context.Context, f *follower, wait *backoff, there func(), tell func(Update) bool) error {
+func (r *Repository) followOnce(ctx context.Context, f *follower, wait *backoff.Backoff, there func(), tell func(Update) bool) error {
 	if f.last == "" {
 		last, err := r.newestEvent(ctx)
 		if err != nil {
@@ -104,7 +105,7 @@ func (r *Repository) followOnce(ctx context.Context, f *follower, wait *backoff,
 		if err != nil {
 			return ended(ctx, err)
 		}
-		wait.reset()
+		wait.Reset()
 		updates, err := f.take(m)
 		for _, u := range updates {
 			silence.Stop() // the caller takes the time that it takes

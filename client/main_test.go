@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"iop/wire/backoff"
 )
 
 // scratch has what the tests build.
@@ -50,7 +52,7 @@ func within(t testing.TB) context.Context {
 }
 
 // quick waits next to nothing between two tries.
-func quick() *backoff { return newBackoff(time.Millisecond, 2*time.Millisecond) }
+func quick() *backoff.Backoff { return backoff.New(time.Millisecond, 2*time.Millisecond) }
 
 // serve gives a Repository of a handler.
 func serve(t testing.TB, h http.Handler, o Options) *Repository {

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"iop/wire/backoff"
 )
 
 // Options say how to speak with a Control Plane. The zero value is one without token, over plain HTTP or with the system's
@@ -42,7 +44,7 @@ type Repository struct {
 	clock     serverClock
 
 	maxAnswer        int64
-	returns, retries func() *backoff // of lost streams and of commands
+	returns, retries func() *backoff.Backoff // of lost streams and of commands
 }
 
 // New makes a Repository of an address such as http://127.0.0.1:18080 or https://control.example/iop. It connects to
@@ -70,8 +72,8 @@ func New(address string, o Options) (*Repository, error) {
 	return &Repository{
 		base: base, opts: o, transport: transport,
 		maxAnswer: maxAnswerBytes,
-		returns:   func() *backoff { return newBackoff(firstReturn, lastReturn) },
-		retries:   func() *backoff { return newBackoff(firstRetry, lastRetry) },
+		returns:   func() *backoff.Backoff { return backoff.New(firstReturn, lastReturn) },
+		retries:   func() *backoff.Backoff { return backoff.New(firstRetry, lastRetry) },
 		http: &http.Client{
 			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

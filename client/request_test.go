@@ -241,35 +241,6 @@ func TestServerClock(t *testing.T) {
 	}
 }
 
-func TestBackoff(t *testing.T) {
-	for _, c := range []struct {
-		failures int
-		random   string
-		asked    time.Duration
-		want     time.Duration
-	}{
-		{0, "lowest", 0, time.Second},
-		{0, "highest", 0, 2 * time.Second},
-		{1, "highest", 0, 4 * time.Second},
-		{9, "highest", 0, 30 * time.Second},
-		{9, "lowest", 0, time.Second},
-		{0, "lowest", 5 * time.Second, 5 * time.Second},
-		{9, "highest", time.Minute, time.Minute},
-	} {
-		b := newBackoff(time.Second, 30*time.Second)
-		b.random = func(n int64) int64 {
-			if c.random == "lowest" {
-				return 0
-			}
-			return n - 1
-		}
-		b.failures = c.failures
-		if got := b.next(c.asked); got != c.want || b.failures != c.failures+1 {
-			t.Errorf("%+v: waits %v", c, got)
-		}
-	}
-}
-
 func TestProblemSentences(t *testing.T) {
 	for err, want := range map[error]string{
 		&Problem{Code: EdgeBusy, Detail: "too much"}:             "too much (edge_busy)",

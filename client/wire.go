@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"iop/wire"
+	"iop/wire/backoff"
 )
 
 // WireOptions say who the Client is. The zero value is one without a name and token.
@@ -46,9 +47,6 @@ type WireState struct {
 const (
 	reconnectInitial = time.Second
 	reconnectMax     = 30 * time.Second
-	// mostReconnectAfter bounds what a GoAway may ask for: a mistaken number must not strand a Client.
-	mostReconnectAfter = time.Hour
-	maxHelloText       = 256
 )
 
 // Wire is a connection of the Client wire that comes back by itself. It may be used from several goroutines.
@@ -69,16 +67,16 @@ type Wire struct {
 //
 // Errors: *Problem where the hello was refused, *GoAway where there is no room, *UpgradeRefused, *Unreachable.
 func DialWire(ctx context.Context, wireURL string, o WireOptions) (*Wire, error) {
-	return dialWire(ctx, wireURL, o, newBackoff(reconnectInitial, reconnectMax))
+	return dialWire(ctx, wireURL, o, backoff.New(reconnectInitial, reconnectMax))
 }
 
-func dialWire(ctx context.Context, wireURL string, o WireOptions, wait *backoff) (*Wire, error) {
+func dialWire(ctx context.Context, wireURL string, o WireOptions, wait *backoff.Backoff) (*Wire, error) {
 	target, err := clientURL(wireURL)
 	if err != nil {
 		return nil, err
 	}
-	if len(o.ClientID) > maxHelloText || len(o.Name) > maxHelloText || len(o.Version) > maxHelloText {
-		return nil, fmt.Errorf("ClientID, Name and Version are at most %d bytes each", maxHelloText)
+	if len(o.ClientID) > wire.MaxTextBytes || len(o.Name) > wire.MaxTextBytes || len(o.Version) > wire.MaxTextBytes {
+		return nil, fmt.Errorf("ClientID, Name and Version are at most %d bytes each", wire.MaxTextBytes)
 	}
 	w := &Wire{url: target, opts: o, done: make(chan struct{}), changed: make(chan struct{})}
 	link, err := w.connect(ctx)
@@ -144,16 +142,14 @@ func (w *Wire) Close() {
 }
 
 // run keeps the Wire connected until its context ends.
-func (w *Wire) run(ctx context.Context, link *wireLink, wait *backoff) {
+func (w *Wire) run(ctx context.Context, link *wireLink, wait *backoff.Backoff) {
 	defer close(w.done)
 	for {
 		began := time.Now()
 		w.tell(WireState{Server: link.server})
 		err := link.serve(ctx)
 		w.set(nil)
-		if time.Since(began) >= wait.max {
-			wait.reset()
-		}
+		wait.Held(time.Since(began))
 		if link = w.redial(ctx, wait, err); link == nil {
 			return
 		}
@@ -162,7 +158,7 @@ func (w *Wire) run(ctx context.Context, link *wireLink, wait *backoff) {
 }
 
 // redial tries until there is a connection; nil when the context has ended.
-func (w *Wire) redial(ctx context.Context, wait *backoff, err error) *wireLink {
+func (w *Wire) redial(ctx context.Context, wait *backoff.Backoff, err error) *wireLink {
 	for ctx.Err() == nil {
 		pause := pauseAfter(err, wait)
 		w.tell(WireState{Err: err, RetryIn: pause})
@@ -178,16 +174,16 @@ func (w *Wire) redial(ctx context.Context, wait *backoff, err error) *wireLink {
 }
 
 // pauseAfter is how long to wait before the next try: after a refusal, which soon would be the same, as long as it may be.
-func pauseAfter(err error, wait *backoff) time.Duration {
+func pauseAfter(err error, wait *backoff.Backoff) time.Duration {
 	var away *GoAway
 	var refused *Problem
 	switch {
 	case errors.As(err, &away):
-		return wait.next(min(away.ReconnectAfter, mostReconnectAfter))
+		return max(wait.Next(), away.ReconnectAfter)
 	case errors.As(err, &refused):
-		return wait.next(wait.max)
+		return max(wait.Next(), wait.Max())
 	}
-	return wait.next(0)
+	return wait.Next()
 }
 
 func (w *Wire) tell(s WireState) {

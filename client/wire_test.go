@@ -15,6 +15,7 @@ import (
 
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
+	"iop/wire/backoff"
 )
 
 // wireServer is a Client wire whose every word a test decides.
@@ -284,7 +285,7 @@ func TestWireHeartbeats(t *testing.T) {
 		if s.Err != nil {
 			lost <- s.Err
 		}
-	}}, newBackoff(time.Hour, time.Hour))
+	}}, backoff.New(time.Hour, time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,4 +333,25 @@ func TestWireAnswers(t *testing.T) {
 	}
 	w.Close()
 	served.Wait()
+}
+
+func TestPauseAfter(t *testing.T) {
+	const initial, most = time.Second, 30 * time.Second
+	for name, c := range map[string]struct {
+		err         error
+		least, most time.Duration
+	}{
+		"lost":                       {&Unreachable{Err: net.ErrClosed}, initial, 2 * initial},
+		"refused":                    {&Problem{Code: Unauthenticated}, most, most},
+		"sent away":                  {&GoAway{}, initial, 2 * initial},
+		"sent away for a minute":     {&GoAway{ReconnectAfter: time.Minute}, time.Minute, time.Minute},
+		"sent away by a mistake":     {goAway(&iopv1.GoAway{ReconnectAfter: durationpb.New(1000 * time.Hour)}), time.Hour, time.Hour},
+		"sent away, and to the past": {goAway(&iopv1.GoAway{ReconnectAfter: durationpb.New(-time.Hour)}), initial, 2 * initial},
+	} {
+		for range 100 {
+			if got := pauseAfter(c.err, backoff.New(initial, most)); got < c.least || got > c.most {
+				t.Errorf("%s: %v", name, got)
+			}
+		}
+	}
 }

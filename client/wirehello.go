@@ -23,7 +23,7 @@ const (
 type GoAway struct {
 	Reason         string // such as SHUTDOWN
 	Message        string
-	ReconnectAfter time.Duration // the earliest next try; 0: not said
+	ReconnectAfter time.Duration // the earliest next try, an hour at most; 0: not said
 }
 
 func (g *GoAway) Error() string {
@@ -41,8 +41,6 @@ func (u *UpgradeRefused) Error() string {
 const (
 	helloTimeout = 10 * time.Second
 	helloID      = 1
-	// mostFrameBytes bounds what is taken for a message, whatever the Control Plane says.
-	mostFrameBytes = 64 << 20
 )
 
 // What may wait to be written: pings and little else. A Control Plane that lets this much pile up doesn't read, and the
@@ -125,26 +123,12 @@ func serverInfo(r *iopv1.ClientHelloResponse) *ServerInfo {
 
 func goAway(g *iopv1.GoAway) *GoAway {
 	return &GoAway{Reason: enumName(g.Reason.String(), "GO_AWAY_REASON_"), Message: g.Message,
-		ReconnectAfter: max(0, g.ReconnectAfter.AsDuration())}
-}
-
-var wireCodes = map[iopv1.ErrorCode]Code{
-	iopv1.ErrorCode_ERROR_CODE_INVALID_ARGUMENT:    InvalidRequest,
-	iopv1.ErrorCode_ERROR_CODE_UNAUTHENTICATED:     Unauthenticated,
-	iopv1.ErrorCode_ERROR_CODE_PERMISSION_DENIED:   PermissionDenied,
-	iopv1.ErrorCode_ERROR_CODE_FAILED_PRECONDITION: FailedPrecondition,
-	iopv1.ErrorCode_ERROR_CODE_RESOURCE_EXHAUSTED:  ResourceExhausted,
-	iopv1.ErrorCode_ERROR_CODE_UNIMPLEMENTED:       Unimplemented,
-	iopv1.ErrorCode_ERROR_CODE_UNAVAILABLE:         ShuttingDown,
-	iopv1.ErrorCode_ERROR_CODE_DEADLINE_EXCEEDED:   EdgeTimeout,
+		ReconnectAfter: wire.ReconnectAfter(g)}
 }
 
 func wireProblem(e *iopv1.Error) *Problem {
-	code, ok := wireCodes[e.Code]
-	if !ok {
-		code = Internal
-	}
-	return &Problem{Code: code, Detail: e.Message}
+	f := wire.FaultOf(e)
+	return &Problem{Code: Code(f.Code), Detail: f.Message}
 }
 
 // lostConnection makes our error of whatever ended a connection.

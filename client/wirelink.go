@@ -15,13 +15,7 @@ import (
 	"iop/wire"
 )
 
-// Bounds of the heartbeat interval that a Control Plane may set: less would be a mistake that burns both sides.
-const (
-	defaultHeartbeat  = 15 * time.Second
-	shortestHeartbeat = 10 * time.Millisecond
-	longestHeartbeat  = 5 * time.Minute
-	pingTimeout       = 10 * time.Second
-)
+const pingTimeout = 10 * time.Second
 
 // wireLink is one connection of the Client wire. Whoever connects reads the hello's answer; then serve's goroutine reads.
 type wireLink struct {
@@ -51,29 +45,22 @@ func newWireLink(ws *wire.WebSocketConn) *wireLink {
 
 // accepted takes over what the hello's answer says.
 func (l *wireLink) accepted(s *ServerInfo) {
-	limit := wire.DefaultMaxFrameBytes
-	if s.MaxFrameBytes > 0 {
-		limit = int(min(s.MaxFrameBytes, mostFrameBytes))
-	}
-	l.ws.SetMax(limit)
+	l.ws.SetMax(wire.FrameLimit(s.MaxFrameBytes))
 	l.pace(s.HeartbeatInterval)
 	l.alive()
 }
 
-// pace puts a heartbeat interval in force. One that isn't set or makes no sense is the default.
+// pace puts a heartbeat interval in force.
 func (l *wireLink) pace(interval time.Duration) {
-	if interval <= 0 {
-		interval = defaultHeartbeat
-	}
-	l.interval.Store(int64(min(max(interval, shortestHeartbeat), longestHeartbeat)))
+	l.interval.Store(int64(wire.Heartbeat(interval, wire.DefaultHeartbeat)))
 }
 
 func (l *wireLink) beat() time.Duration { return time.Duration(l.interval.Load()) }
 
-// alive gives the Control Plane another 2.5 intervals.
+// alive gives the Control Plane time for its next sign of life.
 func (l *wireLink) alive() {
 	if beat := l.beat(); beat > 0 {
-		l.ws.ReadBy(time.Now().Add(beat * 5 / 2))
+		l.ws.ReadBy(time.Now().Add(wire.SilentAfter(beat)))
 	}
 }
 

@@ -37,10 +37,7 @@ type connection struct {
 func newConnection(conn net.Conn, frames *wire.FrameReader, hello *iopv1.EdgeHelloResponse, since time.Time, log *slog.Logger) *connection {
 	c := &connection{
 		conn: conn, frames: frames, log: log, since: since, in: make(chan *iopv1.Envelope),
-		maxFrame: wire.DefaultMaxFrameBytes, heartbeat: hello.HeartbeatInterval.AsDuration(),
-	}
-	if hello.MaxFrameBytes > 0 {
-		c.maxFrame = int(min(hello.MaxFrameBytes, mostFrameBytes))
+		maxFrame: wire.FrameLimit(hello.MaxFrameBytes), heartbeat: hello.HeartbeatInterval.AsDuration(),
 	}
 	frames.SetMax(c.maxFrame)
 	c.link = wire.NewTCPLink(conn, &linkOptions, c)

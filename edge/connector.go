@@ -17,8 +17,6 @@ const (
 	dialTimeout  = 10 * time.Second
 	helloTimeout = 10 * time.Second
 	helloID      = 1
-	// mostFrameBytes bounds what this side takes for a frame, whatever the Control Plane says.
-	mostFrameBytes = 64 << 20
 )
 
 // connector dials the Control Plane and says hello.
@@ -163,8 +161,8 @@ func goAwayEnding(g *iopv1.GoAway, now time.Time) *ending {
 	case iopv1.GoAwayReason_GO_AWAY_REASON_REMOVED:
 		end.hopeless = true
 	}
-	if after := g.ReconnectAfter; after.IsValid() && after.AsDuration() > 0 {
-		end.notBefore = now.Add(min(after.AsDuration(), mostReconnectAfter))
+	if after := wire.ReconnectAfter(g); after > 0 {
+		end.notBefore = now.Add(after)
 	}
 	return end
 }

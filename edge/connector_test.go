@@ -55,7 +55,7 @@ func TestTheFirstMessageDecides(t *testing.T) {
 		"superseded":          {goAway(iopv1.GoAwayReason_GO_AWAY_REASON_SUPERSEDED, 0), false, true, 0},
 		"removed":             {goAway(iopv1.GoAwayReason_GO_AWAY_REASON_REMOVED, 0), false, true, 0},
 		"shutdown":            {goAway(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, 2*time.Second), false, false, 2 * time.Second},
-		"a mistaken far time": {goAway(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, 1<<62), false, false, mostReconnectAfter},
+		"a mistaken far time": {goAway(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, 1<<62), false, false, wire.MostReconnectAfter},
 		"a mistaken past":     {goAway(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, -time.Hour), false, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

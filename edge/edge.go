@@ -9,6 +9,7 @@ import (
 	"time"
 
 	iopv1 "iop/proto/iop/v1"
+	"iop/wire/backoff"
 )
 
 // firstLook is how long the first connection waits for the site to have something worth telling, so that an Edge that
@@ -22,7 +23,7 @@ type Edge struct {
 	startedAt time.Time
 	clock     serverClock
 	connector *connector
-	retry     *Backoff
+	retry     *backoff.Backoff
 	up        uplink
 	commands  *commands
 
@@ -37,7 +38,7 @@ func New(o Options) (*Edge, error) {
 		return nil, err
 	}
 	e := &Edge{
-		opts: o, log: o.Logger, startedAt: time.Now(), retry: NewBackoff(o.ReconnectInitial, o.ReconnectMax),
+		opts: o, log: o.Logger, startedAt: time.Now(), retry: backoff.New(o.ReconnectInitial, o.ReconnectMax),
 		dirty: make(chan struct{}, 1), news: make(chan struct{}, 1),
 	}
 	operations := e.allOperations(o.Operations)
@@ -88,7 +89,7 @@ func (e *Edge) connectOnce(ctx context.Context) ending {
 
 // pause waits before the next try.
 func (e *Edge) pause(ctx context.Context, end ending) {
-	wait := e.retry.wait(end, time.Now())
+	wait := end.wait(e.retry, time.Now())
 	e.log.Warn("Not connected. "+end.why, "next_try_in", wait.Round(time.Millisecond).String(), "was_connected_for", end.held.Round(time.Millisecond).String())
 	select {
 	case <-time.After(wait):

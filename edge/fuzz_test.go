@@ -12,6 +12,7 @@ import (
 
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
+	"iop/wire/backoff"
 )
 
 // FuzzControlPlane has a Control Plane send anything after the hello. Whatever it is, the Edge answers or ends the
@@ -82,7 +83,7 @@ func FuzzHelloAnswer(f *testing.F) {
 			t.Fatalf("a hello is answered %v and ended %v", r, end)
 		}
 		if end != nil {
-			if w := NewBackoff(time.Second, 30*time.Second).wait(*end, now); w < time.Second || w > mostReconnectAfter {
+			if w := end.wait(backoff.New(time.Second, 30*time.Second), now); w < time.Second || w > wire.MostReconnectAfter {
 				t.Errorf("waits %v", w)
 			}
 		}

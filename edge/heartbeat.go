@@ -1,13 +1,9 @@
 package edge
 
-import "time"
+import (
+	"time"
 
-// Bounds of the heartbeat interval that a Control Plane may set. The protocol promises at most 5 minutes; less than the
-// lower bound would be a mistake that burns both sides.
-const (
-	defaultHeartbeat  = 15 * time.Second
-	shortestHeartbeat = 10 * time.Millisecond
-	longestHeartbeat  = 5 * time.Minute
+	"iop/wire"
 )
 
 // heartbeat decides when to ping and when the other side is gone. Its times come from time.Now and so are compared by
@@ -26,18 +22,15 @@ func newHeartbeat(interval time.Duration, now time.Time) *heartbeat {
 
 // setInterval puts an interval in force, counted from now. One that isn't set or makes no sense is the default.
 func (h *heartbeat) setInterval(interval time.Duration, now time.Time) {
-	if interval <= 0 {
-		interval = defaultHeartbeat
-	}
-	h.interval = min(max(interval, shortestHeartbeat), longestHeartbeat)
+	h.interval = wire.Heartbeat(interval, wire.DefaultHeartbeat)
 	h.next = now.Add(h.interval)
 }
 
 // frame notes a sign of life: any whole frame.
 func (h *heartbeat) frame(now time.Time) { h.heard = now }
 
-// silentAt is when silence has lasted 2.5 intervals.
-func (h *heartbeat) silentAt() time.Time { return h.heard.Add(h.interval * 5 / 2) }
+// silentAt is when silence has lasted too long.
+func (h *heartbeat) silentAt() time.Time { return h.heard.Add(wire.SilentAfter(h.interval)) }
 
 // due tells whether a Ping is due, and if so counts it as sent.
 func (h *heartbeat) due(now time.Time) bool {

@@ -13,14 +13,6 @@ import (
 	"iop/wire"
 )
 
-// Limits of a hello, as the protocol fixes them.
-const (
-	maxLabels         = 64
-	maxOperations     = 128
-	maxOperationBytes = 128
-	maxTextBytes      = 256
-)
-
 // Options make an Edge. ID and Address are required.
 type Options struct {
 	// ID is the Edge's stable name: 1 to 128 letters, digits and . _ - : with a letter or digit first.
@@ -86,24 +78,24 @@ func (o *Options) check() error {
 		bad("ReconnectInitial %v and ReconnectMax %v are no bounds", o.ReconnectInitial, o.ReconnectMax)
 	}
 	for name, s := range map[string]string{"Name": o.Name, "Version": o.Version} {
-		if len(s) > maxTextBytes {
-			bad("%s is over %d bytes", name, maxTextBytes)
+		if len(s) > wire.MaxTextBytes {
+			bad("%s is over %d bytes", name, wire.MaxTextBytes)
 		}
 	}
-	if len(o.Labels) > maxLabels {
-		bad("%d labels are over %d", len(o.Labels), maxLabels)
+	if len(o.Labels) > wire.MaxLabels {
+		bad("%d labels are over %d", len(o.Labels), wire.MaxLabels)
 	}
 	for k, v := range o.Labels {
-		if len(k) > maxTextBytes || len(v) > maxTextBytes {
-			bad("label %.40q: key or value is over %d bytes", k, maxTextBytes)
+		if len(k) > wire.MaxTextBytes || len(v) > wire.MaxTextBytes {
+			bad("label %.40q: key or value is over %d bytes", k, wire.MaxTextBytes)
 		}
 	}
-	if len(o.Operations) > maxOperations-len(builtin) {
-		bad("%d operations are over %d", len(o.Operations), maxOperations-len(builtin))
+	if len(o.Operations) > wire.MaxOperations-len(builtin) {
+		bad("%d operations are over %d", len(o.Operations), wire.MaxOperations-len(builtin))
 	}
 	for name, op := range o.Operations {
-		if name == "" || len(name) > maxOperationBytes || text(name) != name || op == nil {
-			bad("operation %.40q needs a name of 1 to %d bytes and a function", name, maxOperationBytes)
+		if name == "" || len(name) > wire.MaxOperationBytes || text(name) != name || op == nil {
+			bad("operation %.40q needs a name of 1 to %d bytes and a function", name, wire.MaxOperationBytes)
 		}
 	}
 	slices.SortFunc(wrong, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })

@@ -1,9 +1,10 @@
 package edge
 
-import "time"
+import (
+	"time"
 
-// mostReconnectAfter bounds what a GoAway may ask for: a mistaken number must not strand an Edge.
-const mostReconnectAfter = time.Hour
+	"iop/wire/backoff"
+)
 
 // ending is how a try to be connected ended, whether or not it came to a connection.
 type ending struct {
@@ -15,17 +16,15 @@ type ending struct {
 	notBefore time.Time
 }
 
-// wait gives how long to wait after an ending before the next try.
-func (b *Backoff) wait(end ending, now time.Time) time.Duration {
-	if end.held >= b.max {
-		b.Reset()
-	}
+// wait gives how long to wait before the next try.
+func (e ending) wait(b *backoff.Backoff, now time.Time) time.Duration {
+	b.Held(e.held)
 	wait := b.Next()
-	if end.hopeless {
-		wait = b.max
+	if e.hopeless {
+		wait = b.Max()
 	}
-	if end.notBefore.IsZero() {
+	if e.notBefore.IsZero() {
 		return wait
 	}
-	return max(wait, end.notBefore.Sub(now))
+	return max(wait, e.notBefore.Sub(now))
 }

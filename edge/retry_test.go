@@ -3,73 +3,51 @@ package edge
 import (
 	"testing"
 	"time"
+
+	"iop/wire/backoff"
 )
-
-func TestBackoffIsExponentialWithFullJitter(t *testing.T) {
-	const initial, most = time.Second, 30 * time.Second
-	low := NewBackoff(initial, most)
-	low.random = func(int64) int64 { return 0 }
-	high := NewBackoff(initial, most)
-	high.random = func(n int64) int64 { return n - 1 }
-	for i, ceiling := range []time.Duration{2, 4, 8, 16, 30, 30, 30} {
-		if got := low.Next(); got != initial {
-			t.Errorf("failure %d waits at least %v, want %v", i, got, initial)
-		}
-		if got := high.Next(); got != ceiling*time.Second {
-			t.Errorf("failure %d waits at most %v, want %v", i, got, ceiling*time.Second)
-		}
-	}
-	high.Reset()
-	if got := high.Next(); got != 2*time.Second {
-		t.Errorf("after a reset it waits %v", got)
-	}
-	equal := NewBackoff(most, most)
-	if got := equal.Next(); got != most {
-		t.Errorf("equal bounds give %v", got)
-	}
-	endless := NewBackoff(1, 1<<62)
-	for range 200 {
-		if d := endless.Next(); d < 1 || d > 1<<62 {
-			t.Fatalf("%v is out of bounds", d)
-		}
-	}
-}
-
-func TestBackoffSpreads(t *testing.T) {
-	seen := map[time.Duration]bool{}
-	for range 100 {
-		seen[NewBackoff(time.Second, 30*time.Second).Next()] = true
-	}
-	if len(seen) < 90 {
-		t.Errorf("100 Edges come back at %d moments", len(seen))
-	}
-}
 
 func TestWaitAfterAnEnding(t *testing.T) {
 	now := time.Now()
 	const initial, most = time.Second, 30 * time.Second
 	for name, c := range map[string]struct {
-		failures int
-		end      ending
-		want     time.Duration
+		end         ending
+		least, most time.Duration
 	}{
-		"first failure":                       {0, ending{}, 2 * time.Second},
-		"third failure":                       {2, ending{}, 8 * time.Second},
-		"a short connection changes nothing":  {2, ending{held: most - 1}, 8 * time.Second},
-		"a connection that held starts anew":  {2, ending{held: most}, 2 * time.Second},
-		"hopeless":                            {0, ending{hopeless: true}, most},
-		"hopeless after a long time":          {4, ending{hopeless: true, held: time.Hour}, most},
-		"asked to wait less than we would":    {0, ending{notBefore: now.Add(time.Second)}, 2 * time.Second},
-		"asked to wait more":                  {0, ending{notBefore: now.Add(time.Minute)}, time.Minute},
-		"asked to wait, and that has passed":  {0, ending{notBefore: now.Add(-time.Minute)}, 2 * time.Second},
-		"hopeless, and asked to wait longer":  {0, ending{hopeless: true, notBefore: now.Add(time.Minute)}, time.Minute},
-		"hopeless, and asked to wait shorter": {0, ending{hopeless: true, notBefore: now.Add(time.Second)}, most},
+		"lost":                                {ending{}, initial, 2 * initial},
+		"hopeless":                            {ending{hopeless: true}, most, most},
+		"hopeless after a long time":          {ending{hopeless: true, held: time.Hour}, most, most},
+		"asked to wait less than we would":    {ending{notBefore: now.Add(initial)}, initial, 2 * initial},
+		"asked to wait more":                  {ending{notBefore: now.Add(time.Minute)}, time.Minute, time.Minute},
+		"asked to wait, and that has passed":  {ending{notBefore: now.Add(-time.Minute)}, initial, 2 * initial},
+		"hopeless, and asked to wait longer":  {ending{hopeless: true, notBefore: now.Add(time.Minute)}, time.Minute, time.Minute},
+		"hopeless, and asked to wait shorter": {ending{hopeless: true, notBefore: now.Add(initial)}, most, most},
 	} {
-		b := NewBackoff(initial, most)
-		b.random = func(n int64) int64 { return n - 1 }
-		b.failures = c.failures
-		if got := b.wait(c.end, now); got != c.want {
-			t.Errorf("%s: waits %v, want %v", name, got, c.want)
+		for range 100 {
+			if got := c.end.wait(backoff.New(initial, most), now); got < c.least || got > c.most {
+				t.Errorf("%s: waits %v", name, got)
+			}
 		}
+	}
+}
+
+// A wait after failures is random up to a ceiling that grows; many of them tell the ceiling.
+func TestFailuresInARowAreCounted(t *testing.T) {
+	const initial, most = time.Second, 30 * time.Second
+	longest := func(last ending) (wait time.Duration) {
+		for range 1000 {
+			b := backoff.New(initial, most)
+			for range 4 {
+				ending{}.wait(b, time.Now())
+			}
+			wait = max(wait, last.wait(b, time.Now()))
+		}
+		return wait
+	}
+	if got := longest(ending{held: most - 1}); got <= 16*time.Second {
+		t.Errorf("after four failures and a short connection it waits %v at most", got)
+	}
+	if got := longest(ending{held: most}); got > 2*initial {
+		t.Errorf("after a connection that held it waits %v", got)
 	}
 }

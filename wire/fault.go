@@ -48,6 +48,23 @@ var wireCodes = map[Code]iopv1.ErrorCode{
 	EdgeTimeout:        iopv1.ErrorCode_ERROR_CODE_DEADLINE_EXCEEDED,
 }
 
+var faultCodes = func() map[iopv1.ErrorCode]Code {
+	codes := make(map[iopv1.ErrorCode]Code, len(wireCodes))
+	for code, onWire := range wireCodes {
+		codes[onWire] = code
+	}
+	return codes
+}()
+
+// FaultOf is what an Error of the other side says. A code that isn't known here is Internal.
+func FaultOf(e *iopv1.Error) *Fault {
+	code, ok := faultCodes[e.Code]
+	if !ok {
+		code = Internal
+	}
+	return &Fault{Code: code, Message: e.Message}
+}
+
 // Envelope is the fault as the answer to a request; replyTo 0 when none is answered.
 func (f *Fault) Envelope(replyTo uint64) *iopv1.Envelope {
 	code, ok := wireCodes[f.Code]

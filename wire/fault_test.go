@@ -25,3 +25,19 @@ func TestFaultEnvelope(t *testing.T) {
 		}
 	}
 }
+
+func TestFaultOf(t *testing.T) {
+	for number := range iopv1.ErrorCode_name {
+		said := &iopv1.Error{Code: iopv1.ErrorCode(number), Message: "why"}
+		again := FaultOf(said).Envelope(0).GetError()
+		if said.Code == iopv1.ErrorCode_ERROR_CODE_UNSPECIFIED {
+			said.Code = iopv1.ErrorCode_ERROR_CODE_INTERNAL
+		}
+		if again.Code != said.Code || again.Message != "why" {
+			t.Errorf("%v became %v", said, again)
+		}
+	}
+	if f := FaultOf(&iopv1.Error{Code: 99}); f.Code != Internal {
+		t.Errorf("a code to come is %v", f.Code)
+	}
+}

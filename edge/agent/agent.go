@@ -22,6 +22,7 @@ import (
 
 	"iop/edge"
 	"iop/wire"
+	"iop/wire/backoff"
 )
 
 // firstLook is how long the first connection waits for the site to have looked at its providers.
@@ -57,7 +58,7 @@ type Agent struct {
 	opts       Options
 	log        *slog.Logger
 	instanceID string
-	retry      *edge.Backoff
+	retry      *backoff.Backoff
 	dial       func(ctx context.Context, network, address string) (net.Conn, error)
 	news       chan struct{} // the site changed; one note is enough
 }
@@ -80,7 +81,7 @@ func New(o Options) (*Agent, error) {
 		return nil, err
 	}
 	return &Agent{
-		opts: o, log: o.Logger, instanceID: rand.Text(), retry: edge.NewBackoff(o.ReconnectInitial, o.ReconnectMax),
+		opts: o, log: o.Logger, instanceID: rand.Text(), retry: backoff.New(o.ReconnectInitial, o.ReconnectMax),
 		dial: (&net.Dialer{Timeout: dialTimeout}).DialContext, news: make(chan struct{}, 1),
 	}, nil
 }
@@ -146,7 +147,7 @@ func (a *Agent) connectOnce(ctx context.Context) ending {
 
 // pause waits before the next try.
 func (a *Agent) pause(ctx context.Context, end ending) {
-	wait := end.wait(a.retry, a.opts.ReconnectMax)
+	wait := end.wait(a.retry)
 	a.log.Warn("Not connected. "+end.why, "next_try_in", wait.Round(time.Millisecond).String())
 	select {
 	case <-time.After(wait):

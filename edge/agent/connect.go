@@ -17,13 +17,6 @@ const (
 	helloID      = 1
 )
 
-// Bounds of the heartbeat interval that an Edge may set.
-const (
-	defaultHeartbeat  = 5 * time.Second
-	shortestHeartbeat = 10 * time.Millisecond
-	longestHeartbeat  = 5 * time.Minute
-)
-
 // linkOptions bound what may wait to be written to the Edge. When it is full the Edge doesn't read, and the connection
 // ends: the next one begins with a whole statement.
 var linkOptions = wire.LinkOptions{MaxQueueFrames: 64, MaxQueueBytes: 1 << 20, WriteTimeout: 10 * time.Second}
@@ -107,13 +100,4 @@ func judgeHello(answer *iopv1.NodeEnvelope) (*iopv1.NodeHelloResponse, ending) {
 		return nil, goneAway(body.GoAway)
 	}
 	return nil, ending{why: "The first message of the Edge was no answer to the hello."}
-}
-
-// heartbeatOf is the interval that a welcome sets. One that isn't set or makes no sense is the default.
-func heartbeatOf(r *iopv1.NodeHelloResponse) time.Duration {
-	interval := r.HeartbeatInterval.AsDuration()
-	if interval <= 0 {
-		return defaultHeartbeat
-	}
-	return min(max(interval, shortestHeartbeat), longestHeartbeat)
 }

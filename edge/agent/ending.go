@@ -4,12 +4,10 @@ import (
 	"strings"
 	"time"
 
-	"iop/edge"
 	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
+	"iop/wire/backoff"
 )
-
-// mostReconnectAfter bounds what a GoAway may ask for: a mistaken number must not strand a node.
-const mostReconnectAfter = time.Hour
 
 // ending is how a try to be connected ended, whether or not it came to a connection.
 type ending struct {
@@ -22,13 +20,11 @@ type ending struct {
 }
 
 // wait gives how long to wait before the next try.
-func (e ending) wait(b *edge.Backoff, most time.Duration) time.Duration {
-	if e.held >= most {
-		b.Reset()
-	}
+func (e ending) wait(b *backoff.Backoff) time.Duration {
+	b.Held(e.held)
 	wait := b.Next()
 	if e.hopeless {
-		wait = most
+		wait = b.Max()
 	}
 	return max(wait, e.after)
 }
@@ -51,9 +47,7 @@ func goneAway(g *iopv1.GoAway) ending {
 		end.why = "Another process took this node's place; is its id used twice?"
 		end.hopeless = true
 	}
-	if g.ReconnectAfter.IsValid() {
-		end.after = min(g.ReconnectAfter.AsDuration(), mostReconnectAfter)
-	}
+	end.after = wire.ReconnectAfter(g)
 	return end
 }
 

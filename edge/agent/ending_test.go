@@ -7,8 +7,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"iop/edge"
 	iopv1 "iop/proto/iop/v1"
+	"iop/wire/backoff"
 )
 
 func TestWaits(t *testing.T) {
@@ -23,16 +23,16 @@ func TestWaits(t *testing.T) {
 		"asked to wait less than it is": {ending{hopeless: true, after: time.Second}, most, most},
 	} {
 		for range 100 {
-			if w := tt.end.wait(edge.NewBackoff(initial, most), most); w < tt.least || w > tt.most {
+			if w := tt.end.wait(backoff.New(initial, most)); w < tt.least || w > tt.most {
 				t.Errorf("%s: %v", name, w)
 			}
 		}
 	}
-	b := edge.NewBackoff(initial, most)
+	b := backoff.New(initial, most)
 	for range 10 {
-		ending{}.wait(b, most)
+		ending{}.wait(b)
 	}
-	if w := (ending{held: most}).wait(b, most); w > 2*initial {
+	if w := (ending{held: most}).wait(b); w > 2*initial {
 		t.Errorf("after a connection that held: %v", w)
 	}
 }
@@ -73,14 +73,6 @@ func TestJudgeHello(t *testing.T) {
 		end.why = ""
 		if end != tt.end {
 			t.Errorf("%s: %+v, want %+v", name, end, tt.end)
-		}
-	}
-}
-
-func TestHeartbeatOf(t *testing.T) {
-	for told, want := range map[time.Duration]time.Duration{0: defaultHeartbeat, -1: defaultHeartbeat, 1: shortestHeartbeat, time.Second: time.Second, time.Hour: longestHeartbeat} {
-		if got := heartbeatOf(&iopv1.NodeHelloResponse{HeartbeatInterval: durationpb.New(told)}); got != want {
-			t.Errorf("%v is %v, want %v", told, got, want)
 		}
 	}
 }

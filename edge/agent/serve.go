@@ -32,11 +32,10 @@ type connection struct {
 
 func newConnection(conn net.Conn, frames *wire.FrameReader, welcome *iopv1.NodeHelloResponse) *connection {
 	c := &connection{
-		frames: frames, edgeID: welcome.EdgeId, heartbeat: heartbeatOf(welcome), maxFrame: wire.DefaultMaxFrameBytes,
-		in: make(chan *iopv1.NodeEnvelope),
-	}
-	if welcome.MaxFrameBytes > 0 {
-		c.maxFrame = int(min(welcome.MaxFrameBytes, wire.DefaultMaxFrameBytes))
+		frames: frames, edgeID: welcome.EdgeId,
+		heartbeat: wire.Heartbeat(welcome.HeartbeatInterval.AsDuration(), wire.DefaultNodeHeartbeat),
+		maxFrame:  min(wire.FrameLimit(welcome.MaxFrameBytes), wire.DefaultMaxFrameBytes),
+		in:        make(chan *iopv1.NodeEnvelope),
 	}
 	c.link = wire.NewTCPLink(conn, &linkOptions, c)
 	return c
@@ -46,7 +45,7 @@ func newConnection(conn net.Conn, frames *wire.FrameReader, welcome *iopv1.NodeH
 func (c *connection) read() {
 	defer close(c.in)
 	for {
-		c.link.ReadBy(time.Now().Add(c.heartbeat * 5 / 2))
+		c.link.ReadBy(time.Now().Add(wire.SilentAfter(c.heartbeat)))
 		payload, err := c.frames.Next()
 		var e *iopv1.NodeEnvelope
 		if err == nil {

@@ -137,8 +137,10 @@ func (c *connection) welcome(replyTo uint64) bool {
 	return true
 }
 
-// heard gives the agent 2.5 intervals for its next sign of life.
-func (c *connection) heard() { c.link.ReadBy(time.Now().Add(c.site.opts.HeartbeatInterval * 5 / 2)) }
+// heard gives the agent time for its next sign of life.
+func (c *connection) heard() {
+	c.link.ReadBy(time.Now().Add(wire.SilentAfter(c.site.opts.HeartbeatInterval)))
+}
 
 // turn takes one message; false when the connection is over.
 func (c *connection) turn() bool {
@@ -207,8 +209,8 @@ func (c *connection) WriteStalled() {}
 
 // clip makes what an agent said fit for a log line.
 func clip(s string) string {
-	if len(s) > maxTextBytes {
-		s = s[:maxTextBytes]
+	if len(s) > wire.MaxTextBytes {
+		s = s[:wire.MaxTextBytes]
 	}
 	return strings.ToValidUTF8(s, "\uFFFD")
 }

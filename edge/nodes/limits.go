@@ -9,14 +9,11 @@ import (
 	"iop/wire"
 )
 
-// Limits of what an agent may say. Everything it says is kept, and goes on to the Control Plane in one frame with that of all
-// other nodes.
+// Limits of what an agent may say after its hello, beside the wire's. Everything it says is kept, and goes on to the Control
+// Plane in one frame with that of all other nodes. A type and a model are at most wire.MaxTextBytes, too.
 const (
-	maxLabels     = 64
-	maxTextBytes  = 256 // of a name, a version, a type, a model, a label's key or value
-	maxProviders  = 64
 	maxModels     = 256
-	maxFrameBytes = 128 << 10 // after the hello
+	maxFrameBytes = 128 << 10
 )
 
 // checkHello judges the form of a hello; nil when it is good.
@@ -28,15 +25,15 @@ func checkHello(h *iopv1.NodeHelloRequest) *wire.Fault {
 		return &wire.Fault{Code: wire.FailedPrecondition,
 			Message: fmt.Sprintf("protocol version %d is not supported; supported: %d", h.ProtocolVersion, wire.ProtocolVersion)}
 	}
-	if len(h.Name) > maxTextBytes || len(h.Version) > maxTextBytes || len(h.InstanceId) > maxTextBytes {
-		return invalid(fmt.Sprintf("name, version or instance_id is over %d bytes", maxTextBytes))
+	if len(h.Name) > wire.MaxTextBytes || len(h.Version) > wire.MaxTextBytes || len(h.InstanceId) > wire.MaxTextBytes {
+		return invalid(fmt.Sprintf("name, version or instance_id is over %d bytes", wire.MaxTextBytes))
 	}
-	if len(h.Labels) > maxLabels {
-		return invalid(fmt.Sprintf("over %d labels", maxLabels))
+	if len(h.Labels) > wire.MaxLabels {
+		return invalid(fmt.Sprintf("over %d labels", wire.MaxLabels))
 	}
 	for k, v := range h.Labels {
-		if len(k) > maxTextBytes || len(v) > maxTextBytes {
-			return invalid(fmt.Sprintf("a label's key or value is over %d bytes", maxTextBytes))
+		if len(k) > wire.MaxTextBytes || len(v) > wire.MaxTextBytes {
+			return invalid(fmt.Sprintf("a label's key or value is over %d bytes", wire.MaxTextBytes))
 		}
 	}
 	return nil
@@ -56,8 +53,8 @@ func admit(n *Node, token string) *wire.Fault {
 
 // checkProviders judges the form of a statement about providers; nil when it is good.
 func checkProviders(providers []*iopv1.EdgeProviderSnapshot) *wire.Fault {
-	if len(providers) > maxProviders {
-		return invalid(fmt.Sprintf("over %d providers", maxProviders))
+	if len(providers) > wire.MaxNodeProviders {
+		return invalid(fmt.Sprintf("over %d providers", wire.MaxNodeProviders))
 	}
 	ids := make(map[string]bool, len(providers))
 	for _, p := range providers {
@@ -65,12 +62,12 @@ func checkProviders(providers []*iopv1.EdgeProviderSnapshot) *wire.Fault {
 			return invalid("a provider_id is off the rule for ids, or named twice")
 		}
 		ids[p.ProviderId] = true
-		if len(p.Type) > maxTextBytes || len(p.Models) > maxModels {
-			return invalid(fmt.Sprintf("a provider's type is over %d bytes, or it has over %d models", maxTextBytes, maxModels))
+		if len(p.Type) > wire.MaxTextBytes || len(p.Models) > maxModels {
+			return invalid(fmt.Sprintf("a provider's type is over %d bytes, or it has over %d models", wire.MaxTextBytes, maxModels))
 		}
 		for _, m := range p.Models {
-			if len(m) > maxTextBytes {
-				return invalid(fmt.Sprintf("a model's name is over %d bytes", maxTextBytes))
+			if len(m) > wire.MaxTextBytes {
+				return invalid(fmt.Sprintf("a model's name is over %d bytes", wire.MaxTextBytes))
 			}
 		}
 	}

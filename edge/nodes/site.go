@@ -48,7 +48,7 @@ type Site struct {
 // New makes a Site that doesn't serve yet. An error names everything that is wrong at once.
 func New(o Options) (*Site, error) {
 	if o.HeartbeatInterval <= 0 {
-		o.HeartbeatInterval = 5 * time.Second
+		o.HeartbeatInterval = wire.DefaultNodeHeartbeat
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

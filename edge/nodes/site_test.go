@@ -13,6 +13,7 @@ import (
 
 	"iop/edge"
 	iopv1 "iop/proto/iop/v1"
+	"iop/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -93,10 +94,10 @@ func TestRefusals(t *testing.T) {
 		return all
 	}
 	labels := map[string]string{}
-	for i := range maxLabels + 1 {
+	for i := range wire.MaxLabels + 1 {
 		labels[fmt.Sprint(i)] = ""
 	}
-	long := strings.Repeat("x", maxTextBytes+1)
+	long := strings.Repeat("x", wire.MaxTextBytes+1)
 	greet := func(h *iopv1.NodeHelloRequest) *iopv1.NodeEnvelope {
 		return &iopv1.NodeEnvelope{Id: 1, Body: &iopv1.NodeEnvelope_NodeHelloRequest{NodeHelloRequest: h}}
 	}
@@ -122,7 +123,7 @@ func TestRefusals(t *testing.T) {
 		"a long label":          {first: greet(&iopv1.NodeHelloRequest{NodeId: "free", Labels: map[string]string{"k": long}}), want: invalidArgument},
 		"a second hello":        {then: hello("n", "s3cret"), want: failedPrecondition},
 		"an update before":      {then: updateWith(up), want: failedPrecondition},
-		"many providers":        {then: readyWith(many(maxProviders + 1)...), want: invalidArgument},
+		"many providers":        {then: readyWith(many(wire.MaxNodeProviders + 1)...), want: invalidArgument},
 		"a provider twice":      {then: readyWith(up, up), want: invalidArgument},
 		"a provider without id": {then: readyWith(&iopv1.EdgeProviderSnapshot{}), want: invalidArgument},
 		"a long type":           {then: readyWith(&iopv1.EdgeProviderSnapshot{ProviderId: "p", Type: long}), want: invalidArgument},

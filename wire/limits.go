@@ -1,0 +1,62 @@
+package wire
+
+import (
+	"time"
+
+	iopv1 "iop/proto/iop/v1"
+)
+
+// Limits of a hello, an Edge's, a Client's or a Node agent's.
+const (
+	MaxLabels         = 64
+	MaxTextBytes      = 256 // of a name, a version, an instance_id, a client_id, a label's key or value
+	MaxOperations     = 128
+	MaxOperationBytes = 128 // of one's name
+)
+
+// MaxNodeProviders is how many providers a Node agent may tell of.
+const MaxNodeProviders = 64
+
+// Who dials is told how to behave, by a peer that may be mistaken. What would burn both sides, or strand who obeys, isn't obeyed.
+const (
+	// MostFrameBytes bounds what may be announced as max_frame_bytes.
+	MostFrameBytes = 64 << 20
+	// ShortestHeartbeat and LongestHeartbeat bound the interval of heartbeats.
+	ShortestHeartbeat = 10 * time.Millisecond
+	LongestHeartbeat  = 5 * time.Minute
+	// MostReconnectAfter bounds what a GoAway may ask for.
+	MostReconnectAfter = time.Hour
+)
+
+// The intervals of heartbeats unless settings say otherwise.
+const (
+	DefaultHeartbeat     = 15 * time.Second // on the Edge wire and the Client wire
+	DefaultNodeHeartbeat = 5 * time.Second
+)
+
+// FrameLimit is the max_frame_bytes in force when so much was announced; 0 is nothing.
+func FrameLimit(announced uint32) int {
+	if announced == 0 {
+		return DefaultMaxFrameBytes
+	}
+	return int(min(announced, MostFrameBytes))
+}
+
+// Heartbeat is the interval in force when one was told. One that isn't set or makes no sense is the default.
+func Heartbeat(told, byDefault time.Duration) time.Duration {
+	if told <= 0 {
+		return byDefault
+	}
+	return min(max(told, ShortestHeartbeat), LongestHeartbeat)
+}
+
+// SilentAfter is how long nothing may be heard of a peer before its connection is ended: 2.5 intervals of its heartbeats.
+func SilentAfter(interval time.Duration) time.Duration { return interval * 5 / 2 }
+
+// ReconnectAfter is how long a GoAway asks to stay away; 0 when it doesn't.
+func ReconnectAfter(g *iopv1.GoAway) time.Duration {
+	if !g.ReconnectAfter.IsValid() {
+		return 0
+	}
+	return min(max(g.ReconnectAfter.AsDuration(), 0), MostReconnectAfter)
+}
