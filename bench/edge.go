@@ -4,14 +4,16 @@ import (
 	"context"
 	"errors"
 	"net"
-	"runtime"
 	"sync"
 
+	load "iop/load/fleet"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
 
-// edge is one that is simulated: it answers status requests and commands, at once and well.
+// edge is one that is simulated: it answers status requests and commands, at once and well. It isn't load/fleet's: that one makes a new
+// snapshot for each answer, with a stamp, and keeps books, on the CPU that is the measured server's here. This one sends bytes
+// that were encoded before, when it is told to, and counts Pongs, which say that the server has read all that came before.
 type edge struct {
 	f        *fleet
 	id       string
@@ -55,14 +57,9 @@ func (e *edge) dial(ctx context.Context) error {
 	return nil
 }
 
-// dialerOf gives each Edge an address of its own, where the system has all of 127.0.0.0/8: one address has some 28,000 ports, fewer
-// where those of somebody's closed connections are taken for another minute.
-func dialerOf(number int) net.Dialer {
-	d := net.Dialer{KeepAlive: -1} // there are heartbeats
-	if runtime.GOOS == "linux" {
-		d.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 2, byte(number/250), byte(1+number%250))}
-	}
-	return d
+// dialerOf gives each Edge an address of its own.
+func dialerOf(address string, number int) net.Dialer {
+	return net.Dialer{LocalAddr: load.Source(address, number), KeepAlive: -1} // there are heartbeats
 }
 
 func next(frames *wire.FrameReader) (*iopv1.Envelope, error) {

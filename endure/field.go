@@ -55,8 +55,6 @@ func newField(name string, w where, edges int, r rates) *field {
 		Duration:   24 * time.Hour, // it is ended
 		StatusRate: r.status, SummaryRate: 1, CommandRate: r.commands, ClientRate: r.clients,
 		Timeout: requestTime, CommandTimeout: requestTime, PhasedPercent: phasedPercent, PhaseDelay: phaseDelay, Readers: r.readers,
-		PhasedOperation: fleet.OperationPhased, QuickOperation: fleet.OperationQuick,
-		NonceKey: fleet.NonceKey, EdgeKey: fleet.EdgeKey, StampLabel: fleet.StampLabel, EventPrefix: fleet.EventPrefix,
 	})
 	return f
 }

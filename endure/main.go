@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"iop/load/fleet"
 )
 
 // Exit codes.
@@ -134,18 +136,11 @@ func writeReport(path string, report any) error {
 // ownFiles is what this process needs beside its Edges.
 const ownFiles = 3000
 
-// raiseFileLimit gives this process as many descriptors as it may have.
+// raiseFileLimit gives this process as many descriptors as it may have, and refuses a run that needs more.
 func raiseFileLimit(edges int) error {
-	var l syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
-		return fmt.Errorf("the limit of open files: %w", err)
+	limit, err := fleet.RaiseFileLimit()
+	if err == nil && uint64(edges)+ownFiles > limit {
+		err = usageError{fmt.Errorf("%d connections need some %d open files, and the hard limit is %d", edges, edges+ownFiles, limit)}
 	}
-	if uint64(edges)+ownFiles > l.Max {
-		return usageError{fmt.Errorf("%d connections need some %d open files, and the hard limit is %d", edges, edges+ownFiles, l.Max)}
-	}
-	l.Cur = l.Max
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
-		return fmt.Errorf("raising the limit of open files: %w", err)
-	}
-	return nil
+	return err
 }

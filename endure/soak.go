@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -70,7 +69,6 @@ const (
 	soakTime     = 30 * time.Minute
 	fleetRecords = 8192
 	churnPercent = 2 // of the Edges, a second
-	churnStep    = 100 * time.Millisecond
 	churnAway    = time.Second
 	soakSamples  = 30 // in a run, but none sooner than soakLeast after another
 	soakLeast    = 2 * time.Second
@@ -168,7 +166,7 @@ func runSoak(ctx context.Context, o soakOptions) (*SoakReport, error) {
 func (s *soak) perform(ctx context.Context) error {
 	churning, enough := context.WithCancel(ctx)
 	var churn sync.WaitGroup
-	churn.Go(func() { s.churn(churning) })
+	churn.Go(func() { s.field.fleet.Churn(churning, churnPercent*float64(s.opts.edges)/100, churnAway) })
 	defer churn.Wait()
 	defer enough()
 	began, every := time.Now(), max(soakLeast, s.opts.duration/soakSamples)
@@ -212,19 +210,4 @@ func (s *soak) sample(ctx context.Context, at time.Duration) (Sample, error) {
 		}
 	}
 	return one, nil
-}
-
-// churn has Edges go, half of them without a word, and come back.
-func (s *soak) churn(ctx context.Context) {
-	began, gone := time.Now(), 0
-	for at := began; sleep(ctx, time.Until(at)); at = at.Add(churnStep) {
-		due := int(at.Sub(began).Seconds() * churnPercent * float64(s.opts.edges) / 100)
-		var ways [2][]int
-		for ; gone < due; gone++ {
-			ways[gone%2] = append(ways[gone%2], rand.IntN(s.opts.edges))
-		}
-		for i, numbers := range ways {
-			s.field.fleet.Leave(numbers, i == 0, churnAway)
-		}
-	}
 }

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"iop/load/fleet"
@@ -79,28 +78,10 @@ func (r *run) timeStorm(ctx context.Context, s report.Storm, lastLoss time.Time)
 	r.storms = append(r.storms, s)
 }
 
-const churnStep = 100 * time.Millisecond
-
-// churn has Edges go and come, some at each step.
 func (r *run) churn(ctx context.Context, d Disturbance) {
-	began, gone := time.Now(), 0
-	for at := began; at.Sub(began) < d.For; at = at.Add(churnStep) {
-		if !sleepUntil(ctx, at) {
-			return
-		}
-		due := int(at.Sub(began).Seconds() * float64(d.Rate))
-		politely, rudely := []int{}, []int{}
-		for ; gone < due; gone++ {
-			number := rand.IntN(r.scenario.Edges.Count)
-			if gone%2 == 0 {
-				politely = append(politely, number)
-			} else {
-				rudely = append(rudely, number)
-			}
-		}
-		r.fleet.Leave(politely, true, d.Delay)
-		r.fleet.Leave(rudely, false, d.Delay)
-	}
+	ctx, cancel := context.WithTimeout(ctx, d.For)
+	defer cancel()
+	r.fleet.Churn(ctx, float64(d.Rate), d.Delay)
 }
 
 // restart has the Control Plane restarted. Until all Edges are back, what fails is excused.

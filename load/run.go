@@ -96,8 +96,6 @@ func newRun(target *Target, s *Scenario, watch Watch) *run {
 		StatusRate: s.Traffic.StatusRate, SummaryRate: s.Traffic.SummaryRate, CommandRate: s.Traffic.CommandRate, ClientRate: s.Traffic.ClientRate,
 		Timeout: s.Traffic.Timeout, CommandTimeout: s.Traffic.CommandTimeout,
 		PhasedPercent: s.Traffic.PhasedPercent, PhaseDelay: s.Traffic.PhaseDelay, Readers: s.Traffic.Readers, SlowReaders: s.Traffic.SlowReaders,
-		PhasedOperation: fleet.OperationPhased, QuickOperation: fleet.OperationQuick,
-		NonceKey: fleet.NonceKey, EdgeKey: fleet.EdgeKey, StampLabel: fleet.StampLabel, EventPrefix: fleet.EventPrefix,
 	})
 	r.server.find(target)
 	return r

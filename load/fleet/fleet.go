@@ -164,18 +164,8 @@ func (f *Fleet) dial() {
 func (f *Fleet) dialOne(e *edge) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(f.dialCtx, dialTimeout)
 	defer cancel()
-	d := net.Dialer{LocalAddr: f.source(e.number)}
+	d := net.Dialer{LocalAddr: Source(f.opts.Address, e.number)}
 	return d.DialContext(ctx, "tcp", f.opts.Address)
-}
-
-// source gives each Edge its own address in 127.0.0.0/8, where the target is there and the system has it all: one address has
-// some 28,000 ports, and those of closed connections stay taken for a minute.
-func (f *Fleet) source(number int) net.Addr {
-	host, _, err := net.SplitHostPort(f.opts.Address)
-	if ip := net.ParseIP(host).To4(); err != nil || ip == nil || ip[0] != 127 || runtime.GOOS != "linux" {
-		return nil
-	}
-	return &net.TCPAddr{IP: net.IPv4(127, byte(1+number/62500%250), byte(number/250%250), byte(1+number%250))}
 }
 
 // calm tells callers whether an Edge has been told to misbehave, or was made to lose its link.

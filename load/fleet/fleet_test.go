@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -312,6 +313,27 @@ func TestEdgesLeaveAndComeBack(t *testing.T) {
 	}
 }
 
+func TestChurn(t *testing.T) {
+	cp := startFakeCP(t)
+	f := startFleet(t, cp, func(o *Options) { o.Count = 5 })
+	for range 5 {
+		cp.peer()
+	}
+	awaitAll(t, f)
+	ctx, enough := context.WithCancel(t.Context())
+	var churning sync.WaitGroup
+	churning.Go(func() { f.Churn(ctx, 100, time.Millisecond) })
+	for range 20 {
+		cp.peer()
+	}
+	enough()
+	churning.Wait()
+	awaitAll(t, f)
+	if s := f.Stats(); s.Reconnects < 20 || len(s.Troubles) != 0 {
+		t.Errorf("%d reconnects, troubles %v; want at least 20 and none, for they were told to", s.Reconnects, s.Troubles)
+	}
+}
+
 func TestAClone(t *testing.T) {
 	cp := startFakeCP(t)
 	f := startFleet(t, cp, nil)
@@ -380,10 +402,9 @@ func TestNobodyListens(t *testing.T) {
 }
 
 func TestEachEdgeHasItsOwnAddress(t *testing.T) {
-	f := &Fleet{opts: Options{Address: "127.0.0.1:1"}}
 	seen := map[string]int{}
 	for i := range 20_000 {
-		a := f.source(i)
+		a := Source("127.0.0.1:1", i)
 		if a == nil {
 			t.Skip("not on this system")
 		}
@@ -392,8 +413,7 @@ func TestEachEdgeHasItsOwnAddress(t *testing.T) {
 		}
 		seen[a.String()] = i
 	}
-	f.opts.Address = "192.0.2.1:1"
-	if a := f.source(1); a != nil {
+	if a := Source("192.0.2.1:1", 1); a != nil {
 		t.Errorf("a Control Plane elsewhere is dialled from %s", a)
 	}
 }

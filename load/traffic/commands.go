@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"iop/load/fleet"
 	"iop/load/measure"
 )
 
@@ -35,12 +36,12 @@ func (t *Traffic) command(due time.Time) {
 	excused := t.excuse(number)
 	nonce := t.opts.Ledger.Ask(number)
 	phased := rand.IntN(100) < t.opts.PhasedPercent
-	operation := t.opts.QuickOperation
+	operation := fleet.OperationQuick
 	if phased {
-		operation = t.opts.PhasedOperation
+		operation = fleet.OperationPhased
 	}
 	body, err := json.Marshal(map[string]any{
-		"operation": operation, "parameters": map[string]string{t.opts.NonceKey: nonce}, "timeout": t.opts.CommandTimeout.String(),
+		"operation": operation, "parameters": map[string]string{fleet.NonceKey: nonce}, "timeout": t.opts.CommandTimeout.String(),
 	})
 	if err != nil {
 		panic(err) // strings alone
@@ -71,8 +72,8 @@ func (t *Traffic) checkEnd(id, nonce string, v *operationView) string {
 	if v.State != "succeeded" {
 		return "command " + v.State
 	}
-	result, _ := v.Result[t.opts.NonceKey].(string)
-	if edge, _ := v.Result[t.opts.EdgeKey].(string); edge != id || v.EdgeID != id {
+	result, _ := v.Result[fleet.NonceKey].(string)
+	if edge, _ := v.Result[fleet.EdgeKey].(string); edge != id || v.EdgeID != id {
 		result = ""
 	}
 	if !t.opts.Ledger.Settled(nonce, result) {

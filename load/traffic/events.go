@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"iop/client/sse"
+	"iop/load/fleet"
 	"iop/load/ledger"
 	"iop/load/measure"
 )
@@ -119,7 +120,7 @@ func (r *eventReader) event(name string, data []byte) {
 	if !ok {
 		return
 	}
-	if text, ok := strings.CutPrefix(v.Message, r.t.opts.EventPrefix); ok {
+	if text, ok := strings.CutPrefix(v.Message, fleet.EventPrefix); ok {
 		if n, err := strconv.ParseUint(text, 10, 64); err == nil {
 			r.book.Saw(number, n)
 		}

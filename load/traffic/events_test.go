@@ -21,8 +21,7 @@ func newTraffic(t testing.TB, handler http.Handler) *Traffic {
 	web := httptest.NewServer(handler)
 	t.Cleanup(web.Close)
 	tr := New(Options{HTTP: web.URL, Token: "secret", Edges: 3, IDPrefix: "t-", Ledger: ledger.New("t-", 3),
-		Calm: func(int) (uint32, bool) { return 1, true }, EventPrefix: "load event ", Timeout: time.Second, CommandTimeout: time.Second,
-		QuickOperation: "quick", PhasedOperation: "phased", NonceKey: "nonce", EdgeKey: "edge_id", StampLabel: "stamp", PhaseDelay: time.Millisecond})
+		Calm: func(int) (uint32, bool) { return 1, true }, Timeout: time.Second, CommandTimeout: time.Second, PhaseDelay: time.Millisecond})
 	t.Cleanup(tr.http.CloseIdleConnections)
 	t.Cleanup(tr.streams.CloseIdleConnections)
 	return tr
@@ -117,11 +116,11 @@ func TestAnswersAreTold(t *testing.T) {
 		"a problem":               {503, `{"code":"edge_disconnected"}`, "edge_disconnected"},
 		"no problem":              {500, `oops`, "status 500"},
 		"no JSON":                 {200, `oops`, "not JSON"},
-		"another Edge":            {200, `{"edge_id":"t-00009","source":"live","nodes":[{"labels":{"stamp":"t-00001/1"}}]}`, "not its answer"},
+		"another Edge":            {200, `{"edge_id":"t-00009","source":"live","nodes":[{"labels":{"load.answer":"t-00001/1"}}]}`, "not its answer"},
 		"without a stamp":         {200, `{"edge_id":"t-00001","source":"live","nodes":[]}`, "not its answer"},
-		"an answer of no Edge":    {200, `{"edge_id":"t-00001","source":"live","nodes":[{"labels":{"stamp":"t-00001/9"}}]}`, "not its answer"},
-		"one that isn't from now": {200, `{"edge_id":"t-00001","source":"cached","nodes":[{"labels":{"stamp":"STAMP"}}]}`, "not live"},
-		"the right one":           {200, `{"edge_id":"t-00001","source":"live","nodes":[{"labels":{"stamp":"STAMP"}}]}`, ""},
+		"an answer of no Edge":    {200, `{"edge_id":"t-00001","source":"live","nodes":[{"labels":{"load.answer":"t-00001/9"}}]}`, "not its answer"},
+		"one that isn't from now": {200, `{"edge_id":"t-00001","source":"cached","nodes":[{"labels":{"load.answer":"STAMP"}}]}`, "not live"},
+		"the right one":           {200, `{"edge_id":"t-00001","source":"live","nodes":[{"labels":{"load.answer":"STAMP"}}]}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var tr *Traffic

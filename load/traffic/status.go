@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"iop/load/fleet"
 	"iop/load/measure"
 )
 
@@ -17,11 +18,11 @@ type statusView struct {
 	} `json:"nodes"`
 }
 
-func (v *statusView) stamp(label string) string {
+func (v *statusView) stamp() string {
 	if len(v.Nodes) == 0 {
 		return ""
 	}
-	return v.Nodes[0].Labels[label]
+	return v.Nodes[0].Labels[fleet.StampLabel]
 }
 
 // status asks one Edge for its status and holds the answer against the ledger.
@@ -47,7 +48,7 @@ func (t *Traffic) checkStatus(number int, id string, a *answer) string {
 	if err := json.Unmarshal(a.body, &v); err != nil {
 		return "not JSON"
 	}
-	stamp := v.stamp(t.opts.StampLabel)
+	stamp := v.stamp()
 	if v.EdgeID != id {
 		stamp = "" // whatever is in it, it is not what was asked for
 	}

@@ -27,15 +27,13 @@ type Options struct {
 	// Calm tells whether an Edge is as it should be; see fleet.Fleet.
 	Calm func(edge int) (epoch uint32, ok bool)
 
-	Duration, Ramp                                        time.Duration
-	StatusRate, SummaryRate, CommandRate, ClientRate      int           // a second
-	Timeout                                               time.Duration // that a status read gives its Edge
-	CommandTimeout                                        time.Duration
-	PhasedPercent                                         int           // of the commands, those that go on after their first answer
-	PhaseDelay                                            time.Duration // between the phases of those
-	Readers, SlowReaders                                  int           // of the live stream
-	PhasedOperation, QuickOperation, NonceKey, StampLabel string        // as the Edges know them
-	EventPrefix, EdgeKey                                  string
+	Duration, Ramp                                   time.Duration
+	StatusRate, SummaryRate, CommandRate, ClientRate int           // a second
+	Timeout                                          time.Duration // that a status read gives its Edge
+	CommandTimeout                                   time.Duration
+	PhasedPercent                                    int           // of the commands, those that go on after their first answer
+	PhaseDelay                                       time.Duration // between the phases of those
+	Readers, SlowReaders                             int           // of the live stream
 }
 
 // Traffic is the load. Run is called once.
