@@ -12,6 +12,7 @@ var rules = []struct {
 	of, never, why string
 }{
 	{"iop/proto", "iop/", "it is the bottom"},
+	{"iop/internal/wholefile", "iop/", "every package may use it"},
 	{"iop/wire", "iop/actors", "wire is below"},
 	{"iop/wire", "iop/edge", "wire is below"},
 	{"iop/wire", "iop/httpapi", "wire is below"},

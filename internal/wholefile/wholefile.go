@@ -1,0 +1,32 @@
+// Package wholefile replaces a file as a whole: whoever reads it, also after a crash, finds the old content or the new one.
+//
+// github.com/google/renameio was tried for it: it brings the content to the disk and not the rename, keeps the rights that an old
+// file has, and is without that on Windows, where an Edge may run.
+package wholefile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Write puts data in the place of the file at path, with exactly the rights of perm. When it fails, the old file stays.
+func Write(path string, data []byte, perm fs.FileMode) error {
+	beside, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp") // 0600: nobody else reads it before it has its rights
+	if err != nil {
+		return err
+	}
+	_, err = beside.Write(data)
+	if err = errors.Join(err, beside.Chmod(perm), beside.Sync(), beside.Close()); err == nil {
+		err = os.Rename(beside.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(beside.Name()))
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close()) // the rename itself
+}
