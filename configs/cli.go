@@ -7,8 +7,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
-	"strings"
+
+	"iop/internal/wholefile"
 )
 
 // CLI is what the operator's command line keeps: servers under names.
@@ -31,13 +33,22 @@ type CLIContext struct {
 
 // LoadCLI reads and checks the file; one that isn't there is an empty one. Its error is Problems.
 func LoadCLI(file string) (*CLI, error) {
-	c := &CLI{}
+	r := newReport()
+	var data []byte
 	if _, err := os.Stat(file); err == nil || !errors.Is(err, fs.ErrNotExist) {
-		_, r := load(Source{File: file}, "", nil, c)
-		c.check(r)
-		if err := r.err(); err != nil {
-			return nil, err
-		}
+		_, data = r.readSource(file, "")
+	}
+	return decodeCLI(r, file, data)
+}
+
+func decodeCLI(r *report, file string, data []byte) (*CLI, error) {
+	c := &CLI{}
+	if data != nil {
+		r.decodeFile(file, data, reflect.ValueOf(c).Elem())
+	}
+	c.check(r)
+	if err := r.err(); err != nil {
+		return nil, err
 	}
 	c.File = file
 	return c, nil
@@ -75,13 +86,9 @@ func (x *CLIContext) ReadToken() (string, error) {
 	if x.TokenFile == "" {
 		return x.Token, nil
 	}
-	data, err := readFile(x.TokenFile)
+	token, err := readTokenFile(x.TokenFile)
 	if err != nil {
-		return "", fmt.Errorf("token_file %s %w", x.TokenFile, err)
-	}
-	token := strings.TrimSpace(string(data))
-	if token == "" || strings.ContainsAny(token, " \t\r\n") {
-		return "", fmt.Errorf("token_file %s has not one line with a token", x.TokenFile)
+		return "", fmt.Errorf("token_file %s %w; expected a file with one line, the token", x.TokenFile, err)
 	}
 	return token, nil
 }
@@ -92,40 +99,13 @@ func (c *CLI) Save() error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Dir(c.File)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if _, err := decodeCLI(newReport(), c.File, text); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".config-*") // 0600
-	if err != nil {
+	if err := os.MkdirAll(filepath.Dir(c.File), 0o700); err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
-	if _, err := f.Write(text); err != nil {
-		_ = f.Close()
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if _, err := LoadCLI(f.Name()); err != nil {
-		return renamed(err, f.Name(), c.File)
-	}
-	return os.Rename(f.Name(), c.File)
-}
-
-// renamed tells problems with the name that people know.
-func renamed(err error, from, to string) error {
-	var problems Problems
-	if !errors.As(err, &problems) {
-		return err
-	}
-	for i := range problems {
-		if problems[i].Source == from {
-			problems[i].Source = to
-		}
-	}
-	return problems
+	return wholefile.Write(c.File, text, 0o600)
 }
 
 func clientWireURL(s string) string {

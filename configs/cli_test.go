@@ -75,36 +75,8 @@ func TestCLIThatIsWrongIsNotKept(t *testing.T) {
 		if now, _ := os.ReadFile(file); string(now) != string(before) {
 			t.Errorf("%s: the file is another one", name)
 		}
-		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".config-*")); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".*")); len(left) > 0 {
 			t.Errorf("%s leaves %v", name, left)
-		}
-	}
-}
-
-func TestCLITokens(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	for name, c := range map[string]struct {
-		context CLIContext
-		want    string
-		wrong   string
-	}{
-		"none":      {CLIContext{}, "", ""},
-		"here":      {CLIContext{Token: "t"}, "t", ""},
-		"in a file": {CLIContext{TokenFile: write("good", "t\n")}, "t", ""},
-		"empty":     {CLIContext{TokenFile: write("empty", "\n")}, "", "has not one line"},
-		"two lines": {CLIContext{TokenFile: write("two", "a\nb\n")}, "", "has not one line"},
-		"nowhere":   {CLIContext{TokenFile: filepath.Join(dir, "nowhere")}, "", "can't be read"},
-	} {
-		got, err := c.context.ReadToken()
-		if got != c.want || (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
-			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
 }

@@ -94,7 +94,11 @@ func readFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("can't be read: %w", reason(err))
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	return readAll(f)
+}
+
+func readAll(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("can't be read: %w", reason(err))
 	}

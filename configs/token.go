@@ -1,7 +1,11 @@
 package configs
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
 	"strings"
 )
 
@@ -27,11 +31,32 @@ func readToken(token, file string) (string, error) {
 	if file == "" {
 		return token, nil
 	}
+	return readTokenFile(file)
+}
+
+func readTokenFile(file string) (string, error) {
 	data, err := readRegular(file)
 	if err != nil {
 		return "", err
 	}
-	token = strings.TrimSpace(string(data))
+	return tokenOf(data)
+}
+
+// ReadToken gives the token that r has. Its error is a half sentence about r.
+func ReadToken(r io.Reader) (string, error) {
+	data, err := readAll(r)
+	if err != nil {
+		return "", err
+	}
+	return tokenOf(data)
+}
+
+// tokenOf is the rule for a token wherever it is read: one line of at most maxText bytes.
+func tokenOf(data []byte) (string, error) {
+	if len(data) > maxFile {
+		return "", fmt.Errorf("is over %d bytes long", maxFile)
+	}
+	token := strings.TrimSpace(string(data))
 	if token == "" {
 		return "", errors.New("is empty")
 	}
@@ -39,4 +64,12 @@ func readToken(token, file string) (string, error) {
 		return "", errors.New("has a token that " + wrong)
 	}
 	return token, nil
+}
+
+// TokenHash is the SHA-256 that the digits of a token_sha256 tell, which the configuration's check has seen to be one.
+func TokenHash(digits string) (sum [sha256.Size]byte) {
+	if n, err := hex.Decode(sum[:], []byte(digits)); err != nil || n != len(sum) {
+		panic(fmt.Sprintf("a token hash of %d bytes passed the check", n))
+	}
+	return sum
 }

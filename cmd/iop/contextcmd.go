@@ -1,12 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -205,25 +202,11 @@ func (a *app) fillContext(x *configs.CLIContext, tokenFile string, tokenStdin bo
 	case tokenFile != "":
 		x.Token, x.TokenFile = "", tokenFile
 	case tokenStdin:
-		token, err := readToken(a.stdin)
+		token, err := configs.ReadToken(a.stdin)
 		if err != nil {
-			return err
+			return &usageError{fmt.Errorf("stdin %w; expected one line, the token", err), "iop context set"}
 		}
 		x.Token, x.TokenFile = token, ""
 	}
 	return nil
-}
-
-// readToken takes one line of at most 4 KiB.
-func readToken(r io.Reader) (string, error) {
-	const most = 4 << 10
-	text, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err != nil {
-		return "", fmt.Errorf("the token can't be read: %w", err)
-	}
-	token := strings.TrimSpace(string(text))
-	if token == "" || len(text) > most || strings.ContainsAny(token, " \t\r\n") {
-		return "", &usageError{errors.New("stdin has not one line with a token"), "iop context set"}
-	}
-	return token, nil
 }
