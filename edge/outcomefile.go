@@ -8,12 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
 
+	"iop/internal/wholefile"
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -55,7 +55,7 @@ func (f *outcomeFile) save(version uint64, state func() (uint64, *iopv1.EdgeComm
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(f.path, data); err != nil {
+	if err := wholefile.Write(f.path, data, 0o600); err != nil {
 		return err
 	}
 	f.written = now
@@ -100,27 +100,6 @@ func decodeOutcomes(data []byte) (*iopv1.EdgeCommandQueryResponse, error) {
 		return nil, errOutcomeFile
 	}
 	return kept, nil
-}
-
-// replaceFile writes a file beside, brings it to the disk, and puts it in the place of the old one.
-func replaceFile(path string, data []byte) error {
-	beside, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // 0600: results are nobody else's
-	if err != nil {
-		return err
-	}
-	_, err = beside.Write(data)
-	err = errors.Join(err, beside.Sync(), beside.Close())
-	if err == nil {
-		err = os.Rename(beside.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(beside.Name()))
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close()) // the rename itself
 }
 
 // restore takes outcomes from a file. What ran then has failed: it will not be run again, and nobody would tell its end.

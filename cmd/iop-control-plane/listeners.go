@@ -2,16 +2,14 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
-	"syscall"
 
 	"github.com/rs/zerolog"
 
+	"iop/cmd/internal/program"
 	"iop/configs"
+	"iop/internal/wholefile"
 )
 
 // listeners are all of the daemon's. None says that it listens before all do.
@@ -33,13 +31,10 @@ func openListeners(cfg *configs.ControlPlane) (*listeners, error) {
 		if want.address == "" {
 			continue
 		}
-		listener, err := net.Listen("tcp", want.address)
+		listener, err := program.Listen(want.key, want.address)
 		if err != nil {
 			l.close()
-			if errors.Is(err, syscall.EADDRINUSE) {
-				return nil, fmt.Errorf("%s: the address %s is taken; stop what listens there, or choose another", want.key, want.address)
-			}
-			return nil, fmt.Errorf("%s: can't listen on %s: %w", want.key, want.address, err)
+			return nil, err
 		}
 		*want.into = listener
 	}
@@ -84,16 +79,7 @@ func (l *listeners) writeAddresses(path string) error {
 	if err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), ".addresses-*")
-	if err != nil {
-		return fmt.Errorf("the addresses file: %w", err)
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(append(content, '\n'))
-	if err = errors.Join(err, temp.Chmod(0o644), temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
+	if err := wholefile.Write(path, append(content, '\n'), 0o644); err != nil {
 		return fmt.Errorf("the addresses file: %w", err)
 	}
 	return nil

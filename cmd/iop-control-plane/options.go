@@ -1,9 +1,6 @@
 package main
 
 import (
-	"encoding/hex"
-	"fmt"
-
 	"github.com/rs/zerolog"
 
 	"iop/actors"
@@ -30,18 +27,10 @@ func systemOptions(cfg *configs.ControlPlane, log zerolog.Logger) actors.Options
 func keyring(cfg *configs.ControlPlane) *actors.Keyring {
 	k := &actors.Keyring{EdgeCertificates: cfg.TLS.EdgeClientCAFile != ""}
 	for _, e := range cfg.Auth.Edges {
-		k.Edges = append(k.Edges, actors.EdgeKey{Pattern: e.EdgeID, SHA256: sum(e.TokenSHA256)})
+		k.Edges = append(k.Edges, actors.EdgeKey{Pattern: e.EdgeID, SHA256: configs.TokenHash(e.TokenSHA256)})
 	}
 	for _, o := range cfg.Auth.Operators {
-		k.Operators = append(k.Operators, actors.OperatorKey{Name: o.Name, Role: actors.Role(o.Role), SHA256: sum(o.TokenSHA256)})
+		k.Operators = append(k.Operators, actors.OperatorKey{Name: o.Name, Role: actors.Role(o.Role), SHA256: configs.TokenHash(o.TokenSHA256)})
 	}
 	return k
-}
-
-// sum reads a hash that the configuration's check has seen to be one.
-func sum(digits string) (s [32]byte) {
-	if n, err := hex.Decode(s[:], []byte(digits)); err != nil || n != len(s) {
-		panic(fmt.Sprintf("a token hash of %d bytes passed the check", n))
-	}
-	return s
 }

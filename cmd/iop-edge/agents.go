@@ -1,13 +1,9 @@
 package main
 
 import (
-	"encoding/hex"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
-	"syscall"
 
+	"iop/cmd/internal/program"
 	"iop/configs"
 	"iop/edge"
 	"iop/edge/nodes"
@@ -18,12 +14,9 @@ func agentSite(cfg *configs.Edge, log *slog.Logger) (edge.Site, error) {
 	if cfg.Edge.NodeListen == "" {
 		return nil, nil
 	}
-	listener, err := net.Listen("tcp", cfg.Edge.NodeListen)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("edge.node_listen: the address %s is taken; stop what listens there, or choose another", cfg.Edge.NodeListen)
-	}
+	listener, err := program.Listen("edge.node_listen", cfg.Edge.NodeListen)
 	if err != nil {
-		return nil, fmt.Errorf("edge.node_listen: can't listen on %s: %w", cfg.Edge.NodeListen, err)
+		return nil, err
 	}
 	site, err := nodes.New(nodes.Options{
 		Listener: listener, Nodes: agentNodes(cfg.Nodes), EdgeID: cfg.Edge.ID, Version: version, Logger: log,
@@ -44,8 +37,7 @@ func agentNodes(all []configs.EdgeNode) []nodes.Node {
 		}
 		a := nodes.Node{ID: n.ID, Name: n.Name, Labels: n.Labels}
 		if n.TokenSHA256 != "" {
-			a.TokenSHA256 = new([32]byte)
-			_, _ = hex.Decode(a.TokenSHA256[:], []byte(n.TokenSHA256)) // configs lets nothing else through
+			a.TokenSHA256 = new(configs.TokenHash(n.TokenSHA256))
 		}
 		for _, p := range n.Providers {
 			a.Providers = append(a.Providers, edge.Provider{ID: p.ID, Type: p.Type, Models: p.Models})

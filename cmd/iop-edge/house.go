@@ -9,9 +9,9 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"syscall"
 	"time"
 
+	"iop/cmd/internal/program"
 	"iop/configs"
 	"iop/edge"
 	"iop/edge/lease"
@@ -52,12 +52,9 @@ func (h *house) openPassThrough(cfg *configs.Edge, probed *edge.ProbedSite) erro
 	if p.Listen == "" {
 		return nil
 	}
-	listener, err := net.Listen("tcp", p.Listen)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("pass_through.listen: the address %s is taken; stop what listens there, or choose another", p.Listen)
-	}
+	listener, err := program.Listen("pass_through.listen", p.Listen)
 	if err != nil {
-		return fmt.Errorf("pass_through.listen: can't listen on %s: %w", p.Listen, err)
+		return err
 	}
 	h.through = passthrough.New(passthrough.Options{
 		Pool:              h.site.Pool(),
