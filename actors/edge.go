@@ -163,7 +163,7 @@ func (e *edge) hello(ctx actor.Context, m *helloRead) {
 	h.Token = "" // known to be good; nothing keeps it
 	e.phase = claiming
 	e.within(ctx, claimTime)
-	ctx.Send(e.sys.registry, &claimAsk{pid: ctx.Self(), hello: h, pulse: e.pulse})
+	ctx.Send(e.sys.registry, &claimAsk{pid: ctx.Self(), hello: h, pulse: e.pulse, gone: e.link.PeerEnded})
 }
 
 func (e *edge) decided(ctx actor.Context, m *decided) {

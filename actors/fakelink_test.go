@@ -33,6 +33,7 @@ func (l *fakeLink) Send(_ *iopv1.Envelope, tag string) wire.SendResult {
 
 func (l *fakeLink) Ended() bool                      { return false }
 func (l *fakeLink) PeerDNSNames() []string           { return nil }
+func (l *fakeLink) PeerEnded() bool                  { return false }
 func (l *fakeLink) SendFrame([]byte) wire.SendResult { return l.result }
 func (l *fakeLink) Finish()                          { l.Abort() }
 func (l *fakeLink) Done() <-chan struct{}            { return l.done }
@@ -66,7 +67,7 @@ func connectLink(t *testing.T, s *System, id string, link *fakeLink) (*actor.PID
 	e.pulse.lastSeen.Store(s.clock.mono())
 	pid := s.root().Spawn(shortProps(func() actor.Actor { return e }))
 	e.pid, link.events = pid, &e.linkEvents
-	s.root().Send(s.registry, &claimAsk{pid: pid, hello: hello(id), pulse: e.pulse})
+	s.root().Send(s.registry, &claimAsk{pid: pid, hello: hello(id), pulse: e.pulse, gone: link.PeerEnded})
 	synctest.Wait()
 	select {
 	case <-ready:

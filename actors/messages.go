@@ -77,6 +77,7 @@ type (
 		pid   *actor.PID
 		hello *iopv1.EdgeHelloRequest
 		pulse *Pulse
+		gone  func() bool // whether the claimant has hung up by now; nothing that it says is read while it waits
 	}
 
 	// claimWithdrawn: the claimant's link ended before the claim was decided, as far as it knows.

@@ -30,6 +30,7 @@ type edgeLink interface {
 	wire.Link
 	Ended() bool
 	PeerDNSNames() []string
+	PeerEnded() bool
 	SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now time.Time, interval time.Duration) wire.SendResult
 }
 

@@ -165,10 +165,11 @@ func (r *registry) withdrawClaim(ctx actor.Context, m *claimWithdrawn) {
 func (r *registry) ownerLives(ctx actor.Context, owner Token) {
 	for _, m := range r.claimsOn(owner) {
 		r.sys.counters.refused(string(wire.FailedPrecondition))
-		ctx.Send(m.pid, &decided{fault: &wire.Fault{Code: wire.FailedPrecondition,
-			Message: "another instance with this edge_id is connected and alive"}})
+		ctx.Send(m.pid, &decided{fault: faultOwned})
 	}
 }
+
+var faultOwned = &wire.Fault{Code: wire.FailedPrecondition, Message: "another instance with this edge_id is connected and alive"}
 
 // endProbe is the end of an owner's time to answer, unless it has answered, or another probe of it has begun.
 func (r *registry) endProbe(ctx actor.Context, m *probeEnded) {
@@ -181,6 +182,10 @@ func (r *registry) endProbe(ctx actor.Context, m *probeEnded) {
 // id by now, one of them perhaps, has not, and is asked in turn.
 func (r *registry) reconsiderClaims(ctx actor.Context, owner Token) {
 	for _, m := range r.claimsOn(owner) {
+		if m.gone() { // it would take the place of an owner that was silent for a moment, and leave nobody
+			ctx.Send(m.pid, &decided{fault: faultOwned})
+			continue
+		}
 		r.claim(ctx, m, owner)
 	}
 }

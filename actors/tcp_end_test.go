@@ -217,3 +217,25 @@ func TestNoHelloOverTCP(t *testing.T) {
 		eventually(t, "both have ended", func() bool { return s.connections() == 0 && len(s.hellos) == 1 }) // the front's own
 	})
 }
+
+// TestClaimantGoneOverTCP: a claimant that has hung up while its claim waited takes nobody's place.
+func TestClaimantGoneOverTCP(t *testing.T) {
+	opts := testOptions()
+	opts.Table.RejectDuplicates = true
+	eachReader(t, opts, func(t *testing.T, s *overTCP) {
+		owner := s.open(t)
+		owner.send(helloEnvelope(helloOf("e1", "a")))
+		soon(t, owner.in)
+		claimant := s.open(t)
+		claimant.send(helloEnvelope(helloOf("e1", "b")))
+		if m := soon(t, owner.in); m.GetPing() == nil {
+			t.Fatalf("the owner got %v", m)
+		}
+		claimant.conn.Close()
+		owner.conn.Close() // which is an end of the wait as its silence would be
+		eventually(t, "both are gone", func() bool { return s.connections() == 0 })
+		fleet, _ := s.Fleet(context.Background())
+		v := fleet.Get("e1")
+		wantEqual(t, "instance, connections", []any{v.InstanceID, v.Connections}, []any{"a", 1})
+	})
+}

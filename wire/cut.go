@@ -25,24 +25,37 @@ func CutFrame(data []byte, max int) (frame, rest []byte, err error) {
 
 // leftover is what was read of a connection and not taken yet: a part of a frame, or what came behind a frame after which the
 // taker wanted no more for now. Between frames it is nothing. It grows as bytes come, so that a length alone claims no memory.
-type leftover struct{ kept []byte }
+type leftover struct {
+	kept []byte
+	gone int32 // how much of kept was taken since: many small frames taken one at a time don't move the rest each time
+}
 
 // with gives what is kept with what was read behind it.
 func (l *leftover) with(chunk []byte) []byte {
 	if len(l.kept) == 0 {
 		return chunk
 	}
-	l.kept = append(l.kept, chunk...)
-	return l.kept
+	if len(chunk) > 0 {
+		l.kept = append(l.kept[:copy(l.kept, l.kept[l.gone:])], chunk...)
+		l.gone = 0
+	}
+	return l.kept[l.gone:]
 }
 
 // keep keeps rest, the end of what with gave; the buffer that chunk came in is free then. What was grown for a large frame
 // doesn't stay for the few bytes behind it.
 func (l *leftover) keep(rest []byte) {
+	gone := len(l.kept) - len(rest)
 	switch {
 	case len(rest) == 0:
-		l.kept = nil
-	case len(l.kept) != len(rest) || &l.kept[0] != &rest[0]:
-		l.kept = bytes.Clone(rest)
+		l.drop()
+	case gone < 0 || &l.kept[gone] != &rest[0]: // it is in the reader's buffer
+		*l = leftover{kept: bytes.Clone(rest)}
+	case len(rest) < cap(l.kept)/2:
+		*l = leftover{kept: bytes.Clone(rest)}
+	default:
+		l.gone = int32(gone)
 	}
 }
+
+func (l *leftover) drop() { *l = leftover{} }

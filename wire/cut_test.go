@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -56,5 +57,40 @@ func TestLeftover(t *testing.T) {
 	l.keep(rest)
 	if string(l.kept) != "\x00\x00\x00\x09abc" || cap(l.kept) > 64 {
 		t.Errorf("kept are %q in %d bytes", l.kept, cap(l.kept))
+	}
+}
+
+// TestLeftoverOfManySmallFrames: what is taken one frame at a time isn't copied each time.
+func TestLeftoverOfManySmallFrames(t *testing.T) {
+	small := frameOf("small")
+	buf := bytes.Repeat([]byte(small), 6000)
+	copies := testing.AllocsPerRun(1, func() {
+		var l leftover
+		data := buf
+		for range 6000 {
+			frame, rest, err := CutFrame(data, 1<<20)
+			if string(frame) != "small" || err != nil {
+				t.Fatalf("got %q, %v", frame, err)
+			}
+			l.keep(rest)
+			data = l.with(nil)
+		}
+		if l.kept != nil {
+			t.Errorf("%d bytes are kept", len(l.kept))
+		}
+	})
+	if copies > 20 { // one for each halving
+		t.Errorf("copied %v times", copies)
+	}
+}
+
+// TestLeftoverGoesOn: what comes behind a rest of which some was taken has its place.
+func TestLeftoverGoesOn(t *testing.T) {
+	var l leftover
+	l.keep([]byte("abcdefgh"))
+	l.keep(l.with(nil)[3:])
+	l.keep(l.with([]byte("ij"))[1:])
+	if got := string(l.with([]byte("k"))); got != "efghijk" {
+		t.Errorf("got %q", got)
 	}
 }

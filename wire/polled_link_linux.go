@@ -18,11 +18,11 @@ type PolledLink struct {
 	generation int32 // the poller's
 
 	// The poller goroutine's alone.
-	leftover leftover
 	happened uint32 // of events: to be flushed, and whether the peer has ended
+	leftover leftover
+	taken    uint16 // frames, in this turn
 	halted   bool
 	due      bool // has a turn in this round
-	taken    int  // frames, in this turn
 
 	holds atomic.Int32 // Holds that were not resumed; above 0 nothing is read
 
@@ -69,6 +69,13 @@ func (l *PolledLink) Resume() {
 
 // PeerDNSNames is nil: plain TCP has no certificates.
 func (l *PolledLink) PeerDNSNames() []string { return nil }
+
+// PeerEnded tells whether the peer has closed its side already, though it isn't read now.
+func (l *PolledLink) PeerEnded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fd < 0 || peerEnded(l.fd)
+}
 
 // SendPong answers a Ping with what AppendPong makes of it, and allocates nothing.
 func (l *PolledLink) SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now time.Time, interval time.Duration) SendResult {
@@ -226,7 +233,7 @@ func (l *PolledLink) take(chunk []byte) bool {
 			}
 		case Halt:
 			l.halted = true
-			l.leftover.kept = nil
+			l.leftover.drop()
 			return false
 		}
 	}

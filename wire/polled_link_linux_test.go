@@ -214,6 +214,41 @@ func TestOneTurnARound(t *testing.T) {
 	}
 }
 
+// TestEveryReadyLinkHasATurn: where more happens than is asked for at once, more is asked for, so that the peers that always have
+// more don't have a turn for every few of the others.
+func TestEveryReadyLinkHasATurn(t *testing.T) {
+	p := &Poller{opts: &roomy, ended: make(chan struct{}), events: make([]unix.EpollEvent, 4), buf: make([]byte, readBytes)}
+	p.look = p.lookOnce
+	if err := p.open(); err != nil {
+		t.Fatal(err)
+	}
+	defer p.endAll()
+	var peers []net.Conn
+	for range 30 {
+		near, far := loopback(t)
+		p.Adopt(near).Start(&gatherTaker{closed: make(chan struct{})})
+		peers = append(peers, far)
+	}
+	most := 0
+	for round := range 10 {
+		for _, far := range peers {
+			if _, err := far.Write([]byte(frameOf("m"))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.lookOnce(0)
+		p.gather()
+		most = len(p.due)
+		p.turns()
+		if round < 5 && most == len(peers) {
+			break
+		}
+	}
+	if most != len(peers) {
+		t.Errorf("%d of %d links had a turn in a round", most, len(peers))
+	}
+}
+
 // TestPolledTurnIsBounded: however small a peer's frames are, the others have their turn after a few; none is lost.
 func TestPolledTurnIsBounded(t *testing.T) {
 	p := &Poller{opts: &roomy, ended: make(chan struct{}), events: make([]unix.EpollEvent, eventsAtOnce), buf: make([]byte, readBytes)}

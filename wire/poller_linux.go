@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net"
 	"os"
@@ -15,7 +16,7 @@ const (
 	readBytes    = 64 << 10 // the poller's one read buffer
 	readsATurn   = 4        // then it is the next connection's turn
 	framesATurn  = 256      // likewise: what many small ones cost is a system call each, for a Pong, and not their bytes
-	eventsAtOnce = 256
+	eventsAtOnce = 256      // at first; as many as there are links where that many happen at once
 	// interest is registered once and never changed. With edges, each change is told once: a connection that isn't
 	// read to its end, or written to until it is full, is told of nothing more.
 	interest = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
@@ -155,7 +156,7 @@ func (p *Poller) ring(l *PolledLink) {
 }
 
 func (p *Poller) ringLocked() {
-	_, _ = unix.Write(p.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // never read: its edge is what counts
+	_, _ = unix.Write(p.bell, one) // never read: that it changes is what counts
 }
 
 // Close ends all connections at once, and the poller.
@@ -218,8 +219,14 @@ func (p *Poller) gather() bool {
 		p.give(l)
 	}
 	p.rung = p.rung[:0]
+	if p.got == len(p.events) && p.got < len(p.links) { // else those that always have more would have most of the turns
+		p.events = make([]unix.EpollEvent, 2*len(p.events))
+	}
 	return !p.closing
 }
+
+// one is what an eventfd is written, a number of 8 bytes.
+var one = binary.NativeEndian.AppendUint64(nil, 1)
 
 // give a link its turn in this round: one, however many reasons there are, else one that is never read to its end would
 // have more with each round.
@@ -290,7 +297,7 @@ func (p *Poller) goOn(l *PolledLink) {
 
 // discard reads what a finished link's peer still sends, to its end.
 func (p *Poller) discard(l *PolledLink) {
-	l.leftover.kept = nil
+	l.leftover.drop()
 	for range readsATurn {
 		n, err := l.readSome(p.buf)
 		switch {

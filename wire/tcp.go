@@ -44,6 +44,20 @@ func NewTCPLink(conn net.Conn, opts *LinkOptions, events LinkEvents) *TCPLink {
 // PeerDNSNames is PeerDNSNames of the link's connection.
 func (l *TCPLink) PeerDNSNames() []string { return PeerDNSNames(l.conn) }
 
+// PeerEnded tells whether the peer has closed its side already, though it isn't read now. False also where that can't be known.
+func (l *TCPLink) PeerEnded() (ended bool) {
+	conn := l.conn
+	if c, ok := conn.(*tls.Conn); ok {
+		conn = c.NetConn()
+	}
+	if c, ok := conn.(*net.TCPConn); ok {
+		if raw, err := c.SyscallConn(); err == nil {
+			_ = raw.Control(func(fd uintptr) { ended = peerEnded(int(fd)) })
+		}
+	}
+	return ended
+}
+
 // SendPong answers a Ping with what AppendPong makes of it, and allocates nothing.
 func (l *TCPLink) SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now time.Time, interval time.Duration) SendResult {
 	b := buffers.Get().(*[]byte)
