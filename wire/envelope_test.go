@@ -169,7 +169,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(h.in.wrap(append(append(make([]byte, pathBytes), h.element(0)...), h.element(1)...)))
 	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
-		estimate := unfolded(frame, envelopeShape, maxDepth)
+		estimate := unfolded(frame, envelopeShape, maxDepth, 1<<40)
 		e, err := Decode(frame)
 		if err != nil {
 			return

@@ -12,9 +12,10 @@ import (
 
 // A frame of empty sub-messages grows more than 100-fold when it is decoded, so that 1 MiB on the wire would be
 // 100 MiB in memory. An honest snapshot grows 6-fold. What a frame would unfold to is therefore estimated from its
-// tags alone, and one beyond maxUnfoldedBytes is refused undecoded.
+// tags alone, and one beyond maxUnfoldedBytes, or unfoldTimes its length where that is more, is refused undecoded.
 const (
 	maxUnfoldedBytes = 16 << 20
+	unfoldTimes      = 16
 	// unfoldAtMost is over the growth of the worst element (four bytes that become a message and a map), so that a
 	// frame of maxUnfoldedBytes/unfoldAtMost (128 KiB) can't go beyond the limit and isn't even looked at.
 	unfoldAtMost = 128
@@ -96,15 +97,16 @@ func unfoldsTooFar(frame []byte, s *shape) bool {
 	if len(frame) <= maxUnfoldedBytes/unfoldAtMost {
 		return false
 	}
-	return unfolded(frame, s, maxDepth) > maxUnfoldedBytes
+	most := max(maxUnfoldedBytes, unfoldTimes*len(frame))
+	return unfolded(frame, s, maxDepth, most) > most
 }
 
-// unfolded estimates the memory of a decoded message. What isn't well formed is left to the decoder to refuse, and
+// unfolded estimates the memory of a decoded message, and stops beyond most. What isn't well formed is left to the decoder to refuse, and
 // what nests too deep, too: both count depth alike.
-func unfolded(b []byte, s *shape, depth int) int {
+func unfolded(b []byte, s *shape, depth, most int) int {
 	sum := s.bytes
 	var maps protowire.Number // the field whose map has been counted: no message here has two
-	for len(b) > 0 && depth > 0 && sum <= maxUnfoldedBytes {
+	for len(b) > 0 && depth > 0 && sum <= most {
 		num, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
 			return sum
@@ -134,7 +136,7 @@ func unfolded(b []byte, s *shape, depth int) int {
 			maps = num
 			sum += mapBytes
 		}
-		sum += unfolded(v, child, depth-1)
+		sum += unfolded(v, child, depth-1, most)
 	}
 	return sum
 }

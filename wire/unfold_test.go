@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	iopv1 "iop/proto/iop/v1"
 )
 
 // field is one length-delimited field.
@@ -72,7 +74,7 @@ func TestDecodeStaysBounded(t *testing.T) {
 			if err != nil {
 				t.Fatalf("a frame of %d bytes is refused", len(frame))
 			}
-			t.Logf("%d bytes keep %d (estimate %d)", len(frame), kept, unfolded(frame, envelopeShape, maxDepth))
+			t.Logf("%d bytes keep %d (estimate %d)", len(frame), kept, unfolded(frame, envelopeShape, maxDepth, 1<<40))
 			if kept > maxUnfoldedBytes {
 				t.Errorf("a frame of %d bytes keeps %d, over %d", len(frame), kept, maxUnfoldedBytes)
 			}
@@ -113,6 +115,22 @@ func keptBytes(frame []byte) (int, error) {
 	runtime.KeepAlive(e)
 	runtime.KeepAlive(frame)
 	return int(after.HeapAlloc) - int(before.HeapAlloc), err
+}
+
+// TestDecodeTakesLargeFrames: where max_frame_bytes allows them, an honest snapshot of any size is taken.
+func TestDecodeTakesLargeFrames(t *testing.T) {
+	m := &iopv1.EdgeStatusResponse{EdgeId: "e"}
+	for i := range 100_000 {
+		m.Nodes = append(m.Nodes, &iopv1.EdgeNodeSnapshot{NodeId: fmt.Sprintf("node-%06d", i), Connected: true, Providers: []*iopv1.EdgeProviderSnapshot{
+			{ProviderId: "vllm-0", Type: "vllm", Models: []string{"qwen3-32b"}, General: &iopv1.ProviderCounters{Capacity: 8, InFlight: 3}}}})
+	}
+	frame, err := AppendFrame(nil, &iopv1.Envelope{Body: &iopv1.Envelope_EdgeStatusResponse{EdgeStatusResponse: m}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Decode(frame[HeaderBytes:]); err != nil || len(frame) < 4<<20 {
+		t.Errorf("%d bytes: %v", len(frame), err)
+	}
 }
 
 func TestDecodeRefusesWhatUnfoldsTooFar(t *testing.T) {
