@@ -23,7 +23,7 @@ func (f *flags) register(root *cobra.Command) {
 	shared.Var(&f.config, "config", "read the YAML file at `path` (default "+configs.ControlPlaneFile+" if it exists)")
 	shared.BoolVar(&f.dev, "dev", false, "other built-in defaults: all listeners on loopback, console log")
 	program.OverrideFlags(shared, configs.ControlPlaneOverrides, f.given)
-	root.Flags().StringVar(&f.addressesFile, "addresses-file", "",
+	shared.StringVar(&f.addressesFile, "addresses-file", "",
 		"write the real listen addresses to `path`, as JSON, once all listen")
 }
 
