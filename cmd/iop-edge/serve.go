@@ -23,21 +23,21 @@ func serve(ctx context.Context, cfg *configs.Edge, stderr io.Writer) error {
 	for _, warning := range cfg.Warnings() {
 		log.Warn(warning)
 	}
-	h, err := newHouse(cfg, log)
+	a, err := newApp(cfg, log)
 	if err != nil {
 		return err
 	}
 	ctx, stop := program.UntilSignal(ctx)
 	defer stop()
 	log.Info("The Edge starts.", "edge_id", cfg.Edge.ID, "version", version, "nodes", len(cfg.Nodes))
-	if err := h.run(ctx); err != nil {
+	if err := a.run(ctx); err != nil {
 		return err
 	}
 	log.Info("The Edge has stopped.")
 	return nil
 }
 
-func newHouse(cfg *configs.Edge, log *slog.Logger) (*house, error) {
+func newApp(cfg *configs.Edge, log *slog.Logger) (*app, error) {
 	probed, err := edge.NewProbedSite(edge.ProbeOptions{
 		Nodes: probedNodes(cfg.Nodes), Interval: cfg.Probe.Interval, Timeout: cfg.Probe.Timeout, Logger: log,
 	})
@@ -52,15 +52,15 @@ func newHouse(cfg *configs.Edge, log *slog.Logger) (*house, error) {
 	if agents != nil {
 		site = edge.JoinSites(probed, agents)
 	}
-	h := &house{site: manageSite(cfg, site, probed), log: log}
-	if h.edge, err = edge.New(edgeOptions(cfg, h.site, probed, log)); err != nil {
+	a := &app{site: manageSite(cfg, site, probed), log: log}
+	if a.edge, err = edge.New(edgeOptions(cfg, a.site, probed, log)); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(h.openPassThrough(cfg, probed), h.openStatus(cfg)); err != nil {
-		h.close()
+	if err := errors.Join(a.openPassThrough(cfg, probed), a.openStatus(cfg)); err != nil {
+		a.close()
 		return nil, err
 	}
-	return h, nil
+	return a, nil
 }
 
 func edgeOptions(cfg *configs.Edge, site *manage.Site, probed *edge.ProbedSite, log *slog.Logger) edge.Options {

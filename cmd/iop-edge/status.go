@@ -31,7 +31,7 @@ type statusReport struct {
 }
 
 // openStatus listens on the status socket, when there is one.
-func (h *house) openStatus(cfg *configs.Edge) error {
+func (a *app) openStatus(cfg *configs.Edge) error {
 	if cfg.StatusSocket == "" {
 		return nil
 	}
@@ -41,13 +41,13 @@ func (h *house) openStatus(cfg *configs.Edge) error {
 	}
 	started := time.Now()
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		report := statusReport{EdgeID: cfg.Edge.ID, Version: version, StartedAt: started, Nodes: h.site.Nodes(), Drained: map[string]bool{}}
+		report := statusReport{EdgeID: cfg.Edge.ID, Version: version, StartedAt: started, Nodes: a.site.Nodes(), Drained: map[string]bool{}}
 		for _, n := range report.Nodes {
-			report.Drained[n.ID] = h.site.Pool().Drained(n.ID)
+			report.Drained[n.ID] = a.site.Pool().Drained(n.ID)
 		}
 		_ = json.NewEncoder(w).Encode(report) // whoever hung up doesn't read it
 	})
-	h.servers = append(h.servers, served{&http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second}, listener})
+	a.servers = append(a.servers, served{&http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second}, listener})
 	return nil
 }
 

@@ -52,15 +52,15 @@ func (s *fixedSite) set(load uint32) {
 	s.changed()
 }
 
-// house is an Edge's Node wire on a real socket.
-type house struct {
+// nodeWire is an Edge's Node wire on a real socket.
+type nodeWire struct {
 	t       *testing.T
 	address string
 	site    *nodes.Site
 	stop    func()
 }
 
-func openHouse(t *testing.T, address string) *house {
+func openNodeWire(t *testing.T, address string) *nodeWire {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -73,17 +73,17 @@ func openHouse(t *testing.T, address string) *house {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { site.Run(ctx, func() {}); close(done) }()
-	h := &house{t: t, address: l.Addr().String(), site: site, stop: func() { cancel(); <-done }}
-	t.Cleanup(h.stop)
-	return h
+	w := &nodeWire{t: t, address: l.Addr().String(), site: site, stop: func() { cancel(); <-done }}
+	t.Cleanup(w.stop)
+	return w
 }
 
 // shows waits until the node looks so.
-func (h *house) shows(what string, want func(edge.Node) bool) {
-	h.t.Helper()
-	for by := time.Now().Add(patience); !want(h.site.Nodes()[0]); time.Sleep(time.Millisecond) {
+func (w *nodeWire) shows(what string, want func(edge.Node) bool) {
+	w.t.Helper()
+	for by := time.Now().Add(patience); !want(w.site.Nodes()[0]); time.Sleep(time.Millisecond) {
 		if time.Now().After(by) {
-			h.t.Fatalf("not within %v: %s; it is %+v", patience, what, h.site.Nodes()[0])
+			w.t.Fatalf("not within %v: %s; it is %+v", patience, what, w.site.Nodes()[0])
 		}
 	}
 }
@@ -122,33 +122,33 @@ func start(t *testing.T, a *Agent) (stop func()) {
 func connected(n edge.Node) bool { return n.Connected }
 
 func TestANodeIsToldAndComesBack(t *testing.T) {
-	h := openHouse(t, "127.0.0.1:0")
+	w := openNodeWire(t, "127.0.0.1:0")
 	site := &fixedSite{}
-	stop := runAgent(t, Options{Address: h.address, Site: site, Name: "One", Labels: map[string]string{"zone": "a"}})
-	h.shows("ready", func(n edge.Node) bool {
+	stop := runAgent(t, Options{Address: w.address, Site: site, Name: "One", Labels: map[string]string{"zone": "a"}})
+	w.shows("ready", func(n edge.Node) bool {
 		return n.Connected && n.Name == "One" && n.Labels["zone"] == "a" && n.Providers[0].General.Capacity == 8
 	})
 	site.set(3)
-	h.shows("updated", func(n edge.Node) bool { return n.Providers[0].General.InFlight == 3 })
-	h.stop()
-	h = openHouse(t, h.address)
-	h.shows("back at a restarted Edge", func(n edge.Node) bool { return n.Connected && n.Providers[0].General.InFlight == 3 })
+	w.shows("updated", func(n edge.Node) bool { return n.Providers[0].General.InFlight == 3 })
+	w.stop()
+	w = openNodeWire(t, w.address)
+	w.shows("back at a restarted Edge", func(n edge.Node) bool { return n.Connected && n.Providers[0].General.InFlight == 3 })
 	stop()
-	h.shows("gone after its goodbye", func(n edge.Node) bool {
+	w.shows("gone after its goodbye", func(n edge.Node) bool {
 		return !n.Connected && n.Providers[0].Health == edge.Offline && n.Providers[0].General == edge.Counters{}
 	})
 }
 
 func TestATokenIsReadAtEachHello(t *testing.T) {
-	h := openHouse(t, "127.0.0.1:0")
+	w := openNodeWire(t, "127.0.0.1:0")
 	tries := 0
-	runAgent(t, Options{Address: h.address, Site: &fixedSite{}, Token: func() (string, error) {
+	runAgent(t, Options{Address: w.address, Site: &fixedSite{}, Token: func() (string, error) {
 		if tries++; tries < 3 {
 			return "", errors.New("not there yet")
 		}
 		return "t", nil
 	}})
-	h.shows("ready", connected)
+	w.shows("ready", connected)
 }
 
 func TestNewRefuses(t *testing.T) {

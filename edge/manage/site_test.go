@@ -20,36 +20,36 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// house is a Site whose nodes a test changes.
-type house struct {
+// fakeSite is a Site whose nodes a test changes.
+type fakeSite struct {
 	mu      sync.Mutex
 	nodes   []edge.Node
 	changed func()
 }
 
-func (h *house) Nodes() []edge.Node {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.nodes
+func (f *fakeSite) Nodes() []edge.Node {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.nodes
 }
 
-func (h *house) Run(ctx context.Context, changed func()) {
-	h.mu.Lock()
-	h.changed = changed
-	h.mu.Unlock()
+func (f *fakeSite) Run(ctx context.Context, changed func()) {
+	f.mu.Lock()
+	f.changed = changed
+	f.mu.Unlock()
 	changed()
 	<-ctx.Done()
 }
 
 // set changes a provider, and waits until whoever must know does.
-func (h *house) set(change func(n *edge.Node, p *edge.Provider)) {
-	h.mu.Lock()
-	h.nodes = slices.Clone(h.nodes)
-	n := &h.nodes[0]
+func (f *fakeSite) set(change func(n *edge.Node, p *edge.Provider)) {
+	f.mu.Lock()
+	f.nodes = slices.Clone(f.nodes)
+	n := &f.nodes[0]
 	n.Providers = slices.Clone(n.Providers)
 	change(n, &n.Providers[0])
-	h.mu.Unlock()
-	h.changed()
+	f.mu.Unlock()
+	f.changed()
 	pass(tellGap)
 }
 
@@ -66,10 +66,10 @@ func provider(id string) edge.Provider {
 var a = lease.Key{Node: "n", Provider: "a"}
 
 // running is a Site of one node, whose provider a is leased and whose provider b is not.
-func running(t *testing.T) (*Site, *house, *atomic.Int32) {
+func running(t *testing.T) (*Site, *fakeSite, *atomic.Int32) {
 	t.Helper()
-	h := &house{nodes: []edge.Node{{ID: "n", Connected: true, Providers: []edge.Provider{provider("a"), provider("b")}}}}
-	s := New(Options{Site: h, Queue: 4, Leased: func(_, id string) bool { return id == "a" }})
+	f := &fakeSite{nodes: []edge.Node{{ID: "n", Connected: true, Providers: []edge.Provider{provider("a"), provider("b")}}}}
+	s := New(Options{Site: f, Queue: 4, Leased: func(_, id string) bool { return id == "a" }})
 	told := new(atomic.Int32)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -79,7 +79,7 @@ func running(t *testing.T) (*Site, *house, *atomic.Int32) {
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	pass(2 * tellGap)
-	return s, h, told
+	return s, f, told
 }
 
 func acquire(t *testing.T, s *Site) *lease.Lease {
@@ -95,7 +95,7 @@ func (s *Site) shown() edge.Provider { return s.Nodes()[0].Providers[0] }
 
 func TestNumbersAreTheLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, h, told := running(t)
+		s, f, told := running(t)
 		check := func(when string, status edge.Status, inFlight, queued uint32) {
 			t.Helper()
 			if p := s.shown(); p.Status != status || p.General != (edge.Counters{Capacity: 2, InFlight: inFlight, Queued: queued}) {
@@ -121,7 +121,7 @@ func TestNumbersAreTheLeases(t *testing.T) {
 		if b := s.Nodes()[0].Providers[1]; b.General.InFlight != 9 {
 			t.Errorf("what isn't leased is %+v", b)
 		}
-		h.set(func(_ *edge.Node, p *edge.Provider) { p.Health, p.Status = edge.Degraded, edge.Unavailable })
+		f.set(func(_ *edge.Node, p *edge.Provider) { p.Health, p.Status = edge.Degraded, edge.Unavailable })
 		check("degraded", edge.Unavailable, 2, 1)
 		first.Release()
 		second.Release()
@@ -132,16 +132,16 @@ func TestNumbersAreTheLeases(t *testing.T) {
 
 func TestALeaseEndsWithItsNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, h, _ := running(t)
+		s, f, _ := running(t)
 		l := acquire(t, s)
-		h.set(func(n *edge.Node, p *edge.Provider) {
+		f.set(func(n *edge.Node, p *edge.Provider) {
 			n.Connected = false
 			p.Health, p.Status, p.General, p.LongContext = edge.Offline, edge.Unavailable, edge.Counters{}, edge.Counters{}
 		})
 		if !errors.Is(context.Cause(l.Context()), lease.ErrGone) || s.shown().General != (edge.Counters{}) {
 			t.Errorf("the lease ended with %v, the provider is %+v", context.Cause(l.Context()), s.shown())
 		}
-		h.set(func(n *edge.Node, p *edge.Provider) { n.Connected, *p = true, provider("a") })
+		f.set(func(n *edge.Node, p *edge.Provider) { n.Connected, *p = true, provider("a") })
 		l.Release() // late
 		if p := s.shown(); p.Status != edge.Available || p.General.InFlight != 0 || p.General.Capacity != 2 {
 			t.Errorf("back it is %+v", p)
@@ -181,10 +181,10 @@ func do(t *testing.T, s *Site, operation, node string, parameters map[string]any
 
 func TestADrainWaitsForWhatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, h, _ := running(t)
-		h.mu.Lock()
-		h.nodes[0].Providers[1].General.InFlight = 0
-		h.mu.Unlock()
+		s, f, _ := running(t)
+		f.mu.Lock()
+		f.nodes[0].Providers[1].General.InFlight = 0
+		f.mu.Unlock()
 		l := acquire(t, s)
 		go func() {
 			time.Sleep(time.Minute)

@@ -268,7 +268,7 @@ func TestTheEdgeStops(t *testing.T) {
 	})
 }
 
-func TestAFullHouseWaits(t *testing.T) {
+func TestAFullSiteWaits(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		room := 2*len(b.site.declared) + spareConnections
 		for range room {

@@ -22,8 +22,8 @@ import (
 // requestsTime is how long an Edge that stops waits for the requests that go through it.
 const requestsTime = 10 * time.Second
 
-// house is an Edge and the servers beside it, which listen already.
-type house struct {
+// app is an Edge and the servers beside it, which listen already.
+type app struct {
 	edge    *edge.Edge
 	site    *manage.Site
 	through *passthrough.Handler // nil: off
@@ -47,7 +47,7 @@ func manageSite(cfg *configs.Edge, site edge.Site, probed *edge.ProbedSite) *man
 }
 
 // openPassThrough listens for requests, when that is configured.
-func (h *house) openPassThrough(cfg *configs.Edge, probed *edge.ProbedSite) error {
+func (a *app) openPassThrough(cfg *configs.Edge, probed *edge.ProbedSite) error {
 	p := cfg.PassThrough
 	if p.Listen == "" {
 		return nil
@@ -56,25 +56,25 @@ func (h *house) openPassThrough(cfg *configs.Edge, probed *edge.ProbedSite) erro
 	if err != nil {
 		return err
 	}
-	h.through = passthrough.New(passthrough.Options{
-		Pool:              h.site.Pool(),
+	a.through = passthrough.New(passthrough.Options{
+		Pool:              a.site.Pool(),
 		Target:            func(k lease.Key) *url.URL { return probed.Target(k.Node, k.Provider) },
 		Worked:            func(k lease.Key) { probed.Worked(k.Node, k.Provider) },
-		LongContextTokens: p.LongContextTokens, QueueTimeout: p.QueueTimeout, Token: p.Token, Logger: h.log,
+		LongContextTokens: p.LongContextTokens, QueueTimeout: p.QueueTimeout, Token: p.Token, Logger: a.log,
 	})
-	h.servers = append(h.servers, served{passthrough.NewServer(h.through, h.log), listener})
-	h.log.Info("Requests can go through the Edge.", "pass_through_listen", listener.Addr().String())
+	a.servers = append(a.servers, served{passthrough.NewServer(a.through, a.log), listener})
+	a.log.Info("Requests can go through the Edge.", "pass_through_listen", listener.Addr().String())
 	return nil
 }
 
 // run lives the Edge and its servers until ctx ends.
-func (h *house) run(ctx context.Context) error {
+func (a *app) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var all sync.WaitGroup
 	var broke error // of the first server that does, if any
 	var once sync.Once
-	for _, s := range h.servers {
+	for _, s := range a.servers {
 		all.Go(func() {
 			if err := s.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 				once.Do(func() { broke = fmt.Errorf("%s: %w", s.listener.Addr(), err) })
@@ -86,11 +86,11 @@ func (h *house) run(ctx context.Context) error {
 			s.stop()
 		})
 	}
-	err := h.edge.Run(ctx)
+	err := a.edge.Run(ctx)
 	cancel()
 	all.Wait()
-	if h.through != nil {
-		h.through.Close()
+	if a.through != nil {
+		a.through.Close()
 	}
 	return errors.Join(err, broke)
 }
@@ -104,9 +104,9 @@ func (s served) stop() {
 	}
 }
 
-// close is for a house that was never run.
-func (h *house) close() {
-	for _, s := range h.servers {
+// close is for an app that was never run.
+func (a *app) close() {
+	for _, s := range a.servers {
 		_ = s.listener.Close()
 	}
 }
