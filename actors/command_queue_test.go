@@ -70,7 +70,7 @@ func TestQueuedCommandIsSentWhenItsTurnComes(t *testing.T) {
 		go f.pump()
 		f.next()
 		m, c := f.commandRequest()
-		wantEqual(t, "state", operation(t, s, "e1", c.CommandId).State, SentState)
+		wantEqual(t, "state", operation(t, s, "e1", c.CommandId).State, Sent)
 		f.reply(m.Id, outcomeOf(c.CommandId, outcomeSucceeded))
 		o := wantReply(t, <-answer, "", Succeeded)
 		wantEqual(t, "waited to be sent", o.SentAt.Sub(o.CreatedAt), 5*time.Second)

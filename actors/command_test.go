@@ -56,7 +56,7 @@ func TestCommandSucceeds(t *testing.T) {
 		m, c := f.commandRequest()
 		wantEqual(t, "request", []any{c.Operation, c.NodeId, c.Parameters.Fields["force"].GetBoolValue(), c.Timeout.AsDuration(), c.RequestedBy, c.RequestId, c.ExpiresAt.AsTime().Equal(began.Add(5 * time.Second))},
 			[]any{"restart", "n1", true, 5 * time.Second, "alice", "asked-1", true})
-		wantEqual(t, "meanwhile", operation(t, s, "e1", c.CommandId).State, SentState)
+		wantEqual(t, "meanwhile", operation(t, s, "e1", c.CommandId).State, Sent)
 		result := outcomeOf(c.CommandId, outcomeSucceeded)
 		result.GetEdgeCommandResponse().Result = &structpb.Struct{Fields: map[string]*structpb.Value{"pid": structpb.NewNumberValue(7)}}
 		time.Sleep(time.Second)
@@ -208,7 +208,7 @@ func TestForeignAndUnknownCommands(t *testing.T) {
 		thief.send(phaseOf(c.CommandId, phaseSucceeded))
 		f.send(phaseOf("nobody's", phaseSucceeded))
 		f.send(outcomeOf("", outcomeSucceeded))
-		wantEqual(t, "state", operation(t, s, "e1", c.CommandId).State, SentState)
+		wantEqual(t, "state", operation(t, s, "e1", c.CommandId).State, Sent)
 		wantEqual(t, "unmatched", s.Metrics().UnmatchedAnswers, 4)
 		f.reply(m.Id, outcomeOf(c.CommandId, outcomeSucceeded))
 		wantReply(t, <-answer, "", Succeeded)
@@ -273,7 +273,7 @@ func TestQueryAnswersOfWhatWasNotAsked(t *testing.T) {
 		m, c := f.commandRequest()
 		f.reply(query.Id, &iopv1.Envelope{Body: &iopv1.Envelope_EdgeCommandQueryResponse{EdgeCommandQueryResponse: &iopv1.EdgeCommandQueryResponse{
 			UnknownCommandIds: []string{c.CommandId}}}})
-		wantEqual(t, "state", operation(t, s, "e1", c.CommandId).State, SentState)
+		wantEqual(t, "state", operation(t, s, "e1", c.CommandId).State, Sent)
 		f.reply(m.Id, outcomeOf(c.CommandId, outcomeSucceeded))
 		wantReply(t, <-answer, "", Succeeded)
 	})

@@ -58,7 +58,7 @@ func newCounters() *counters {
 			string(wire.ShuttingDown)),
 		operations: newTally(CommandSent, CommandAccepted, CommandStarted, CommandProgress, CommandSucceeded, CommandFailed,
 			CommandRejected, CommandCancelled, CommandExpired, CommandUnknown),
-		unanswered: newTally(Pending, SentState),
+		unanswered: newTally(Pending, Sent),
 		durations:  map[OperationState]*durations{},
 	}
 	for _, s := range []OperationState{Succeeded, Failed, Rejected, Cancelled, Expired} {

@@ -20,7 +20,7 @@ func TestCommandsAreCounted(t *testing.T) {
 	bubble(t, testOptions(), func(t *testing.T, s *System) {
 		unanswered := func(what string, pending, sent int) {
 			t.Helper()
-			wantEqual(t, what, s.Metrics().OperationsUnanswered, map[OperationState]int{Pending: pending, SentState: sent})
+			wantEqual(t, what, s.Metrics().OperationsUnanswered, map[OperationState]int{Pending: pending, Sent: sent})
 		}
 		f := connect(t, s, "e1")
 		unanswered("before", 0, 0)
@@ -144,7 +144,7 @@ func TestTally(t *testing.T) {
 func TestCountingAllocatesNothing(t *testing.T) {
 	c := newCounters()
 	o := &Operation{State: Pending}
-	sent, ended := &Operation{State: SentState}, &Operation{State: Succeeded}
+	sent, ended := &Operation{State: Sent}, &Operation{State: Succeeded}
 	wantEqual(t, "allocations", testing.AllocsPerRun(100, func() {
 		c.moved(nil, o)
 		c.moved(o, sent)

@@ -29,7 +29,7 @@ func TestOneKeyOneCommand(t *testing.T) {
 		noWait := keyed("e1", "k", 1)
 		noWait.Wait, noWait.RequestID = false, "later"
 		began := time.Now()
-		wantReply(t, s.Command(context.Background(), noWait), "", SentState)
+		wantReply(t, s.Command(context.Background(), noWait), "", Sent)
 		wantReply(t, s.Command(context.Background(), keyed("e1", "k", 2)), wire.IdempotencyConflict, "")
 		wantEqual(t, "waited", time.Since(began), time.Duration(0))
 
@@ -68,7 +68,7 @@ func TestReplayOfOneThatDidNotWait(t *testing.T) {
 		noWait.Wait = false
 		o := wantReply(t, <-askCommand(s, noWait), "", Pending)
 		synctest.Wait()
-		wantEqual(t, "operation", wantReply(t, <-askCommand(s, keyed("e1", "k", 1)), "", SentState).ID, o.ID)
+		wantEqual(t, "operation", wantReply(t, <-askCommand(s, keyed("e1", "k", 1)), "", Sent).ID, o.ID)
 		m, c := f.commandRequest()
 		f.reply(m.Id, outcomeOf(c.CommandId, outcomeSucceeded))
 	})

@@ -313,7 +313,7 @@ func (r *modelRun) answer(c *connRun, which, how int) {
 				}
 				if (how+j)%3 != 0 {
 					r.m.say(c.modelConn, o, state)
-				} else if o.state != SentState && o.state != Pending {
+				} else if o.state != Sent && o.state != Pending {
 					r.m.say(c.modelConn, o, Unknown)
 				}
 			}
@@ -412,7 +412,7 @@ func (r *modelRun) compare() string {
 		if got := seen[o.id]; got != want {
 			return fmt.Sprintf("command %d is %q, want %q", i, got, want)
 		}
-		waits := o.state == SentState || o.state == Pending
+		waits := o.state == Sent || o.state == Pending
 		for _, c := range o.callers {
 			if got, want := len(c.answer) > 0, o.removed || !waits || !c.wait; got != want {
 				return fmt.Sprintf("command %d, %s, waiting %v: answered %v", i, o.state, c.wait, got)

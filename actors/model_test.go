@@ -124,7 +124,7 @@ func (m *model) over(c *modelConn) {
 	}
 	for _, o := range m.ops {
 		switch {
-		case o.removed || o.state != SentState && o.state != Pending:
+		case o.removed || o.state != Sent && o.state != Pending:
 		case o.conn == c:
 			o.state = Unknown
 		case o.conn == nil && o.edge == c.edge:
@@ -141,7 +141,7 @@ func (m *model) send(o *modelCommand) {
 		o.removed = !o.told
 		o.state = Expired
 	case m.write(c):
-		o.state, o.conn = SentState, c
+		o.state, o.conn = Sent, c
 		c.asked = append(c.asked, question{at: m.now, op: o})
 	default:
 		o.state = Pending // behind others, and not written
@@ -203,10 +203,10 @@ func (m *model) due() (at time.Duration, change func()) {
 		}
 	}
 	for _, o := range m.ops {
-		if !o.late && (o.state == SentState || o.state == Pending) {
+		if !o.late && (o.state == Sent || o.state == Pending) {
 			sooner(o.deadline, func() {
 				o.late = true
-				o.state = map[OperationState]OperationState{SentState: Unknown, Pending: Expired}[o.state]
+				o.state = map[OperationState]OperationState{Sent: Unknown, Pending: Expired}[o.state]
 			})
 		}
 	}

@@ -12,7 +12,7 @@ type OperationState string
 
 const (
 	Pending   OperationState = "pending" // not written to the Edge yet
-	SentState OperationState = "sent"    // written, unanswered
+	Sent      OperationState = "sent"    // written, unanswered
 	Accepted  OperationState = "accepted"
 	Running   OperationState = "running"
 	Succeeded OperationState = "succeeded"

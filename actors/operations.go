@@ -281,7 +281,7 @@ func (p *operations) lost(ctx actor.Context, m *commandsLost) {
 	for _, id := range m.ids {
 		switch e := p.log.entries[id]; {
 		case e == nil:
-		case e.op.State == SentState && e.flight.token == m.token:
+		case e.op.State == Sent && e.flight.token == m.token:
 			p.lose(ctx, e)
 		case e.op.unsent():
 			e.flight.lost = m.token
@@ -307,7 +307,7 @@ func (p *operations) timeout(ctx actor.Context, id string) {
 	e := p.log.entries[id]
 	switch {
 	case e == nil:
-	case e.op.State == SentState, e.op.State == Pending && e.flight.late:
+	case e.op.State == Sent, e.op.State == Pending && e.flight.late:
 		p.noAnswer(ctx, e)
 		p.settled(id)
 	case e.op.State == Pending:
@@ -328,7 +328,7 @@ func (p *operations) noAnswer(ctx actor.Context, e *entry) {
 func (p *operations) edgeBack(ctx actor.Context, m *edgeBack) {
 	ids := p.log.unsettled(m.edgeID)
 	for _, id := range ids {
-		if e := p.log.entries[id]; e.op.State == SentState && e.flight.token < m.token {
+		if e := p.log.entries[id]; e.op.State == Sent && e.flight.token < m.token {
 			p.loseOne(ctx, e)
 		}
 	}

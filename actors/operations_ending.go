@@ -29,7 +29,7 @@ func (p *operations) settleAll(ctx actor.Context, m *settleAll) {
 	p.ending = &ending{open: map[string]struct{}{}, done: m.done}
 	for id, e := range p.log.entries {
 		switch e.op.State {
-		case SentState:
+		case Sent:
 			p.stopped(ctx, e)
 		case Pending:
 			p.ending.open[id] = struct{}{}

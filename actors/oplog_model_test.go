@@ -75,7 +75,7 @@ func (m *modelLog) setKey(key string, o *modelOp, now time.Time) {
 // kept tells whether an operation is still known at all.
 func (m *modelLog) kept(o *modelOp) bool {
 	named := slices.ContainsFunc(m.keys, func(k modelKey) bool { return k.op == o })
-	return o.listed || named || o.state == Pending || o.state == SentState
+	return o.listed || named || o.state == Pending || o.state == Sent
 }
 
 func TestOplogAgainstAModel(t *testing.T) {
@@ -185,7 +185,7 @@ func TestOperationAgainstItsRules(t *testing.T) {
 			switch next := s.next; {
 			case o.State.Terminal():
 				t.Fatalf("seed %d: %s became %s", seed, o.State, next.State)
-			case next.State == Pending && o.State != Pending, next.State == SentState && o.State != Pending:
+			case next.State == Pending && o.State != Pending, next.State == Sent && o.State != Pending:
 				t.Fatalf("seed %d: %s went back to %s", seed, o.State, next.State)
 			case next.State == Expired && !next.SentAt.IsZero():
 				t.Fatalf("seed %d: expired after it was sent", seed)

@@ -39,7 +39,7 @@ func TestFleetBound(t *testing.T) {
 	l.put(1, "e1", Accepted)
 	l.put(2, "e2", Succeeded)
 	l.put(3, "e1", Failed)
-	l.put(4, "e1", SentState) // the oldest terminal one goes, though an older record is there
+	l.put(4, "e1", Sent) // the oldest terminal one goes, though an older record is there
 	wantEqual(t, "listed", l.listed(), []string{"op0001", "op0003", "op0004"})
 	l.put(5, "e1", Unknown) // unknown is not terminal
 	l.put(6, "e2", Accepted)
@@ -83,8 +83,8 @@ func TestBytesBound(t *testing.T) {
 // What is under way is still settled when its record had to go, and then forgotten.
 func TestUnderWayOutlivesItsRecord(t *testing.T) {
 	l := newOplog(auditOptions(1, 1))
-	e := l.put(1, "e1", SentState)
-	l.put(2, "e1", SentState)
+	e := l.put(1, "e1", Sent)
+	l.put(2, "e1", Sent)
 	wantEqual(t, "listed", l.listed(), []string{"op0002"})
 	if l.entries["op0001"] != e {
 		t.Fatal("forgotten while its caller waits")
@@ -190,13 +190,13 @@ func TestUnsettled(t *testing.T) {
 	for i, state := range allStates {
 		l.put(i, "e1", state)
 	}
-	l.put(50, "e2", SentState)
+	l.put(50, "e2", Sent)
 	wantEqual(t, "sent and not terminal", l.unsettled("e1"), []string{"op0001", "op0002", "op0003", "op0009"})
 	wantEqual(t, "of nobody", len(l.unsettled("e9")), 0)
 
 	// One that is no longer listed, but kept because a key names it, is asked about too, until it is settled or its key is gone.
 	l = newOplog(auditOptions(100, 1))
-	for i, state := range []OperationState{SentState, Unknown, SentState} {
+	for i, state := range []OperationState{Sent, Unknown, Sent} {
 		e := l.put(i, "e1", state)
 		l.setKey(e.op.ID, [32]byte{}, e, time.Now())
 	}

@@ -48,7 +48,7 @@ var stateKinds = map[OperationState]Kind{
 }
 
 // unanswered tells whether the Edge's first answer is still to come.
-func (o *Operation) unanswered() bool { return o.State == Pending || o.State == SentState }
+func (o *Operation) unanswered() bool { return o.State == Pending || o.State == Sent }
 
 // unsent tells whether it may still turn out that the command was never written: nobody has said that it was.
 func (o *Operation) unsent() bool {
@@ -63,7 +63,7 @@ func (o *Operation) onSent(at time.Time) step {
 	n := *o
 	n.SentAt = at
 	if n.State == Pending {
-		n.State = SentState
+		n.State = Sent
 	}
 	return step{&n, CommandSent, ""}
 }

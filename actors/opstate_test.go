@@ -12,7 +12,7 @@ import (
 	iopv1 "iop/proto/iop/v1"
 )
 
-var allStates = []OperationState{Pending, SentState, Accepted, Running, Succeeded, Failed, Rejected, Cancelled, Expired, Unknown}
+var allStates = []OperationState{Pending, Sent, Accepted, Running, Succeeded, Failed, Rejected, Cancelled, Expired, Unknown}
 
 // operationIn is a record as it is in a state.
 func operationIn(state OperationState) *Operation {
@@ -48,7 +48,7 @@ func TestOperationStates(t *testing.T) {
 		accepted = "accepted command_accepted"
 	)
 	open := func(pending, sent, accepted, running, unknown string) map[OperationState]string {
-		return map[OperationState]string{Pending: pending, SentState: sent, Accepted: accepted, Running: running, Unknown: unknown}
+		return map[OperationState]string{Pending: pending, Sent: sent, Accepted: accepted, Running: running, Unknown: unknown}
 	}
 	all := func(s string) map[OperationState]string { return open(s, s, s, s, s) }
 	for name, c := range map[string]struct {
@@ -109,7 +109,7 @@ func checkTimes(t *testing.T, o *Operation) {
 }
 
 func TestLateAnswerKeepsBothFacts(t *testing.T) {
-	o := operationIn(SentState).onUnknown("lost", at(5)).next
+	o := operationIn(Sent).onUnknown("lost", at(5)).next
 	o = o.onAnswer(iopv1.CommandOutcome_COMMAND_OUTCOME_SUCCEEDED, "done", json.RawMessage(`{"a":1}`), at(7)).next
 	wantEqual(t, "record", []any{o.State, o.Message, string(o.Result), o.RespondedAt.Equal(at(7)), o.FinishedAt.Equal(at(7))},
 		[]any{Succeeded, "done", `{"a":1}`, true, true})
@@ -117,7 +117,7 @@ func TestLateAnswerKeepsBothFacts(t *testing.T) {
 }
 
 func TestForgottenIsNotedOnce(t *testing.T) {
-	o := operationIn(SentState).onUnknown("lost", at(5)).next
+	o := operationIn(Sent).onUnknown("lost", at(5)).next
 	o = o.onForgotten(at(6)).next
 	if again := o.onForgotten(at(7)); again.next != nil {
 		t.Error("noted twice")
@@ -129,7 +129,7 @@ func TestForgottenIsNotedOnce(t *testing.T) {
 
 // An Edge may be heard to start before it is heard to accept.
 func TestAcceptedAfterItsEvents(t *testing.T) {
-	o := operationIn(SentState).onEvent(&iopv1.EdgeCommandEvent{Phase: iopv1.CommandPhase_COMMAND_PHASE_STARTED}, nil, at(2)).next
+	o := operationIn(Sent).onEvent(&iopv1.EdgeCommandEvent{Phase: iopv1.CommandPhase_COMMAND_PHASE_STARTED}, nil, at(2)).next
 	s := o.onAnswer(iopv1.CommandOutcome_COMMAND_OUTCOME_ACCEPTED, "m", nil, at(3))
 	wantEqual(t, "record", []any{s.next.State, s.kind, s.next.RespondedAt.Equal(at(3))}, []any{Running, "", true})
 	if s.next.onAnswer(iopv1.CommandOutcome_COMMAND_OUTCOME_ACCEPTED, "m", nil, at(4)).next != nil {
@@ -171,7 +171,7 @@ func TestOperationTextsAreBounded(t *testing.T) {
 
 func TestInvalidTimesOfEdges(t *testing.T) {
 	m := &iopv1.EdgeCommandEvent{Phase: iopv1.CommandPhase_COMMAND_PHASE_STARTED, OccurredAt: &timestamppb.Timestamp{Seconds: 1 << 60}}
-	if o := operationIn(SentState).onEvent(m, nil, time.Now()).next; !o.Events[0].OccurredAt.IsZero() {
+	if o := operationIn(Sent).onEvent(m, nil, time.Now()).next; !o.Events[0].OccurredAt.IsZero() {
 		t.Errorf("kept %v", o.Events[0].OccurredAt)
 	}
 }

@@ -63,12 +63,12 @@ func TestStatusAnsweredWithNonsense(t *testing.T) {
 		edgeError string
 		foreign   int64
 	}{
-		"an Error":          {answer: errorOf(iopv1.ErrorCode_ERROR_CODE_INTERNAL), edgeError: "INTERNAL"},
-		"an unknown Error":  {answer: errorOf(77), edgeError: "UNSPECIFIED"},
-		"another type":      {answer: outcomeOf("x", iopv1.CommandOutcome_COMMAND_OUTCOME_SUCCEEDED)},
-		"a Ping":            {answer: ping()},
-		"no body":           {answer: &iopv1.Envelope{}},
-		"another Edge's":    {answer: statusOf("e2", "n"), foreign: 1},
+		"an Error":         {answer: errorOf(iopv1.ErrorCode_ERROR_CODE_INTERNAL), edgeError: "INTERNAL"},
+		"an unknown Error": {answer: errorOf(77), edgeError: "UNSPECIFIED"},
+		"another type":     {answer: outcomeOf("x", iopv1.CommandOutcome_COMMAND_OUTCOME_SUCCEEDED)},
+		"a Ping":           {answer: ping()},
+		"no body":          {answer: &iopv1.Envelope{}},
+		"another Edge's":   {answer: statusOf("e2", "n"), foreign: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, testOptions(), func(t *testing.T, s *System) {

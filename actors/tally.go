@@ -3,7 +3,8 @@ package actors
 import "sync/atomic"
 
 // tally counts by a word out of a list that is known beforehand. A word that isn't in it counts under the zero word, so that
-// no peer can make a new one.
+// no peer can make a new one. It is not a Prometheus vector, nor are durations: actors know no front, and whoever shows metrics
+// reads both at each scrape.
 type tally[K ~string] map[K]*atomic.Int64
 
 func newTally[K ~string](words ...K) tally[K] {

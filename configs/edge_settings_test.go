@@ -108,8 +108,12 @@ func FuzzSettings(f *testing.F) {
 	f.Fuzz(func(t *testing.T, document string) {
 		before := settingsBefore()
 		next, err := runs(before).ParseSettings(document)
-		if err == nil {
-			_ = before.ChangesTo(next)
+		if err != nil {
+			return
+		}
+		_ = before.ChangesTo(next)
+		if again := next.ChangesTo(next); len(again) > 0 {
+			t.Errorf("what is in force changes once more: %v", again)
 		}
 	})
 }

@@ -85,7 +85,7 @@ func TestCommandAnswers(t *testing.T) {
 	op := &actors.Operation{ID: "op-1", EdgeID: "gone", Operation: "x"}
 	for state, status := range map[actors.OperationState]int{
 		actors.Succeeded: 200, actors.Failed: 200, actors.Rejected: 200, actors.Cancelled: 200, actors.Expired: 200,
-		actors.Accepted: 202, actors.Running: 202, actors.Pending: 202, actors.SentState: 202, actors.Unknown: 202,
+		actors.Accepted: 202, actors.Running: 202, actors.Pending: 202, actors.Sent: 202, actors.Unknown: 202,
 	} {
 		settledOp := *op
 		settledOp.State = state

@@ -15,8 +15,8 @@ const defaultFleetAge = 15 * time.Second
 // instant is a moment by the monotonic clock, as cursors carry it.
 func (s *Server) instant(t time.Time) int64 { return int64(t.Sub(s.base)) }
 
-// census is a fleet with what is acceptable in it.
-type census struct {
+// gathered is a fleet with those snapshots in it that are acceptable.
+type gathered struct {
 	s      *Server
 	fleet  *actors.Fleet
 	labels labels
@@ -25,9 +25,9 @@ type census struct {
 	faults map[string]wire.Code // of Edges that were asked and gave none
 }
 
-// takeCensus asks the Edges whose snapshots are too old, all at once, and gives the fleet afterwards. What is acceptable is
+// gatherFleet asks the Edges whose snapshots are too old, all at once, and gives the fleet afterwards. What is acceptable is
 // decided by the moment it began: a snapshot that was young enough then was not asked for again.
-func (s *Server) takeCensus(c *call, labels labels, maxAge, timeout time.Duration) (*census, *problem) {
+func (s *Server) gatherFleet(c *call, labels labels, maxAge, timeout time.Duration) (*gathered, *problem) {
 	began := s.instant(time.Now())
 	ctx, cancel := c.within(timeout)
 	defer cancel()
@@ -35,11 +35,11 @@ func (s *Server) takeCensus(c *call, labels labels, maxAge, timeout time.Duratio
 	if fault != nil {
 		return nil, asProblem(fault)
 	}
-	return &census{s: s, fleet: reply.Fleet, labels: labels, since: began - int64(maxAge), began: began, faults: reply.Faults}, nil
+	return &gathered{s: s, fleet: reply.Fleet, labels: labels, since: began - int64(maxAge), began: began, faults: reply.Faults}, nil
 }
 
 // acceptable is an Edge's snapshot if it counts, else nil: unknown is not zero.
-func (n *census) acceptable(v *actors.View) *actors.Snapshot {
+func (n *gathered) acceptable(v *actors.View) *actors.Snapshot {
 	snapshot := v.Pulse.Snapshot()
 	if snapshot == nil || n.s.instant(snapshot.ReceivedAt) < n.since {
 		return nil
@@ -48,7 +48,7 @@ func (n *census) acceptable(v *actors.View) *actors.Snapshot {
 }
 
 // fault is why an Edge has no acceptable snapshot.
-func (n *census) fault(v *actors.View) wire.Code {
+func (n *gathered) fault(v *actors.View) wire.Code {
 	if code, ok := n.faults[v.EdgeID]; ok {
 		return code
 	}
@@ -59,7 +59,7 @@ func (n *census) fault(v *actors.View) wire.Code {
 }
 
 // each visits all Edges that match, in order of edge_id.
-func (n *census) each(visit func(v *actors.View, acceptable *actors.Snapshot)) {
+func (n *gathered) each(visit func(v *actors.View, acceptable *actors.Snapshot)) {
 	n.fleet.From("", func(v *actors.View) bool {
 		if n.labels.match(v) {
 			visit(v, n.acceptable(v))
@@ -68,7 +68,7 @@ func (n *census) each(visit func(v *actors.View, acceptable *actors.Snapshot)) {
 	})
 }
 
-// tally is what a census adds up to.
+// tally is what was gathered adds up to.
 type tally struct {
 	edges                stateCounts
 	answered, unanswered int
@@ -144,14 +144,14 @@ func appendCapacity(b []byte, c *actors.Capacity) []byte {
 	return append(b, '}')
 }
 
-// askedFleet reads the parameters that fleet views share and takes the census.
-func (s *Server) askedFleet(c *call) (*census, *problem) {
+// askedFleet reads the parameters that fleet views share and gathers.
+func (s *Server) askedFleet(c *call) (*gathered, *problem) {
 	q := c.query()
 	labels, timeout, maxAge := q.labels(), q.timeout(), q.fleetAge()
 	if q.problem != nil {
 		return nil, q.problem
 	}
-	return s.takeCensus(c, labels, maxAge, timeout)
+	return s.gatherFleet(c, labels, maxAge, timeout)
 }
 
 func (q *query) fleetAge() time.Duration {

@@ -16,17 +16,17 @@ func (s *Server) fleetStatus(c *call) *problem {
 	if q.problem != nil {
 		return q.problem
 	}
-	var n *census
+	var n *gathered
 	var p *problem
 	if place == nil {
-		n, p = s.takeCensus(c, labels, maxAge, timeout)
+		n, p = s.gatherFleet(c, labels, maxAge, timeout)
 	} else {
-		n, p = s.keptCensus(c, labels, place)
+		n, p = s.keptFleet(c, labels, place)
 	}
 	if p != nil {
 		return p
 	}
-	page := &fleetPage{census: n, limit: limit, tally: newTally(), statuses: borrow(), errors: borrow()}
+	page := &fleetPage{gathered: n, limit: limit, tally: newTally(), statuses: borrow(), errors: borrow()}
 	defer giveBack(page.statuses)
 	defer giveBack(page.errors)
 	if place != nil {
@@ -44,19 +44,19 @@ func (s *Server) fleetStatus(c *call) *problem {
 	return nil
 }
 
-// keptCensus is the fleet as it is known now, with what the first page's Edges answered.
-func (s *Server) keptCensus(c *call, labels labels, place *fleetPlace) (*census, *problem) {
+// keptFleet is the fleet as it is known now, with what the first page's Edges answered.
+func (s *Server) keptFleet(c *call, labels labels, place *fleetPlace) (*gathered, *problem) {
 	f, p := c.fleet()
 	if p != nil {
 		return nil, p
 	}
-	return &census{s: s, fleet: f, labels: labels, since: place.since, began: s.instant(f.At) + 1,
+	return &gathered{s: s, fleet: f, labels: labels, since: place.since, began: s.instant(f.At) + 1,
 		faults: s.gathers.faults(place.gather)}, nil
 }
 
 // fleetPage collects one page: statuses and errors share its limit, in one order by edge_id.
 type fleetPage struct {
-	*census
+	*gathered
 	tally            tally
 	after            string // the edge_id that the last page ended with
 	limit, listed    int

@@ -7,7 +7,7 @@ import (
 )
 
 var operationStates = []string{
-	string(actors.Pending), string(actors.SentState), string(actors.Accepted), string(actors.Running), string(actors.Succeeded),
+	string(actors.Pending), string(actors.Sent), string(actors.Accepted), string(actors.Running), string(actors.Succeeded),
 	string(actors.Failed), string(actors.Rejected), string(actors.Cancelled), string(actors.Expired), string(actors.Unknown),
 }
 
