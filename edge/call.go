@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"iop/edge/internal/text"
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -95,9 +96,4 @@ func percentAtEnd(o iopv1.CommandOutcome) uint32 {
 }
 
 // clip makes a sentence fit to be sent.
-func clip(s string) string {
-	if len(s) > maxMessageBytes {
-		s = s[:maxMessageBytes]
-	}
-	return text(s)
-}
+func clip(s string) string { return text.Clip(s, maxMessageBytes) }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"iop/edge/internal/ending"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -40,10 +41,10 @@ func TestTheFirstMessageDecides(t *testing.T) {
 		hopeless  bool
 		notBefore time.Duration
 	}{
-		"accepted":            {hello(helloID, 1), true, false, 0},
-		"an older peer":       {hello(helloID, 0), true, false, 0},
+		"accepted":            {hello(ending.HelloID, 1), true, false, 0},
+		"an older peer":       {hello(ending.HelloID, 0), true, false, 0},
 		"another's answer":    {hello(7, 1), false, false, 0},
-		"a version to come":   {hello(helloID, 2), false, true, 0},
+		"a version to come":   {hello(ending.HelloID, 2), false, true, 0},
 		"nothing known":       {&iopv1.Envelope{Id: 3}, false, false, 0},
 		"a ping":              {&iopv1.Envelope{Body: &iopv1.Envelope_Ping{Ping: &iopv1.Ping{}}}, false, false, 0},
 		"wrong token":         {errorEnvelope(iopv1.ErrorCode_ERROR_CODE_UNAUTHENTICATED, "x"), false, true, 0},
@@ -67,10 +68,10 @@ func TestTheFirstMessageDecides(t *testing.T) {
 				return
 			}
 			var notBefore time.Duration
-			if !end.notBefore.IsZero() {
-				notBefore = end.notBefore.Sub(now)
+			if !end.NotBefore.IsZero() {
+				notBefore = end.NotBefore.Sub(now)
 			}
-			if end.hopeless != c.hopeless || notBefore != c.notBefore || end.why == "" {
+			if end.Hopeless != c.hopeless || notBefore != c.notBefore || end.Why == "" {
 				t.Errorf("ended as %+v", end)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"iop/edge/internal/text"
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -76,7 +77,7 @@ func (d *diff) changed(nodeID, providerID, message string) {
 
 func (d *diff) add(nodeID, providerID string, kind iopv1.NodeEventKind, message string) {
 	d.events = append(d.events, &iopv1.EdgeNodeEvent{
-		NodeId: text(nodeID), ProviderId: text(providerID), Kind: kind, Message: clip(message), OccurredAt: timestamppb.New(d.at),
+		NodeId: text.Valid(nodeID), ProviderId: text.Valid(providerID), Kind: kind, Message: clip(message), OccurredAt: timestamppb.New(d.at),
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"iop/edge/internal/ending"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire/backoff"
 )
@@ -78,7 +79,7 @@ func (e *Edge) Run(ctx context.Context) error {
 }
 
 // connectOnce lives one connection, or the try to get one.
-func (e *Edge) connectOnce(ctx context.Context) ending {
+func (e *Edge) connectOnce(ctx context.Context) ending.Ending {
 	c, end := e.connector.connect(ctx)
 	if end != nil {
 		return *end
@@ -88,9 +89,9 @@ func (e *Edge) connectOnce(ctx context.Context) ending {
 }
 
 // pause waits before the next try.
-func (e *Edge) pause(ctx context.Context, end ending) {
-	wait := end.wait(e.retry, time.Now())
-	e.log.Warn("Not connected. "+end.why, "next_try_in", wait.Round(time.Millisecond).String(), "was_connected_for", end.held.Round(time.Millisecond).String())
+func (e *Edge) pause(ctx context.Context, end ending.Ending) {
+	wait := end.Wait(e.retry, time.Now())
+	e.log.Warn("Not connected. "+end.Why, "next_try_in", wait.Round(time.Millisecond).String(), "was_connected_for", end.Held.Round(time.Millisecond).String())
 	select {
 	case <-time.After(wait):
 	case <-ctx.Done():

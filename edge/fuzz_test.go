@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"iop/edge/internal/ending"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 	"iop/wire/backoff"
@@ -51,7 +52,7 @@ func FuzzControlPlane(f *testing.F) {
 		}()
 		go drain(ours)
 		c := newConnection(theirs, wire.NewFrameReader(theirs, wire.MaxHelloBytes), &iopv1.EdgeHelloResponse{}, time.Now(), quietLog)
-		served := make(chan ending, 1)
+		served := make(chan ending.Ending, 1)
 		go func() { served <- e.serve(context.Background(), c) }()
 		select {
 		case <-served:
@@ -83,7 +84,7 @@ func FuzzHelloAnswer(f *testing.F) {
 			t.Fatalf("a hello is answered %v and ended %v", r, end)
 		}
 		if end != nil {
-			if w := end.wait(backoff.New(time.Second, 30*time.Second), now); w < time.Second || w > wire.MostReconnectAfter {
+			if w := end.Wait(backoff.New(time.Second, 30*time.Second), now); w < time.Second || w > wire.MostReconnectAfter {
 				t.Errorf("waits %v", w)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"iop/edge/internal/text"
 	"iop/wire"
 )
 
@@ -94,7 +95,7 @@ func (o *Options) check() error {
 		bad("%d operations are over %d", len(o.Operations), wire.MaxOperations-len(builtin))
 	}
 	for name, op := range o.Operations {
-		if name == "" || len(name) > wire.MaxOperationBytes || text(name) != name || op == nil {
+		if name == "" || len(name) > wire.MaxOperationBytes || text.Valid(name) != name || op == nil {
 			bad("operation %.40q needs a name of 1 to %d bytes and a function", name, wire.MaxOperationBytes)
 		}
 	}

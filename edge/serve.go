@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"iop/edge/internal/ending"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -29,14 +30,14 @@ type serving struct {
 		id uint64
 		at time.Time
 	}
-	end      ending
+	end      ending.Ending
 	leaveBy  time.Time // when set: the connection is finished then at the latest
 	abortBy  time.Time // when set: it is finished, and ended the hard way then
 	tooLarge bool      // the snapshot is; said once
 }
 
 // serve lives a connection until it is over, whoever ends it.
-func (e *Edge) serve(ctx context.Context, c *connection) ending {
+func (e *Edge) serve(ctx context.Context, c *connection) ending.Ending {
 	s := &serving{edge: e, conn: c, beat: newHeartbeat(c.heartbeat, c.since)}
 	go c.read()
 	if dropped := e.up.attach(c); dropped > 0 {
@@ -156,10 +157,10 @@ func (s *serving) finish(now time.Time) {
 }
 
 // ended is how the connection ended: as a GoAway told, else as it was found out.
-func (s *serving) ended(now time.Time) ending {
-	s.end.held = now.Sub(s.conn.since)
-	if s.end.why == "" {
-		s.end.why = s.conn.reason()
+func (s *serving) ended(now time.Time) ending.Ending {
+	s.end.Held = now.Sub(s.conn.since)
+	if s.end.Why == "" {
+		s.end.Why = s.conn.reason()
 	}
 	return s.end
 }

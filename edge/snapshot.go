@@ -1,11 +1,11 @@
 package edge
 
 import (
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"iop/edge/internal/text"
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -32,7 +32,7 @@ func snapshotOnWire(edgeID string, at time.Time, nodes []Node) *iopv1.EdgeStatus
 
 func nodeOnWire(n Node) *iopv1.EdgeNodeSnapshot {
 	return &iopv1.EdgeNodeSnapshot{
-		NodeId: text(n.ID), Name: text(n.Name), Connected: n.Connected, Labels: textMap(n.Labels),
+		NodeId: text.Valid(n.ID), Name: text.Valid(n.Name), Connected: n.Connected, Labels: text.ValidMap(n.Labels),
 		Providers: ProvidersOnWire(n.Providers),
 	}
 }
@@ -43,10 +43,10 @@ func ProvidersOnWire(providers []Provider) []*iopv1.EdgeProviderSnapshot {
 	for _, p := range providers {
 		models := make([]string, len(p.Models))
 		for i, m := range p.Models {
-			models[i] = text(m)
+			models[i] = text.Valid(m)
 		}
 		told = append(told, &iopv1.EdgeProviderSnapshot{
-			ProviderId: text(p.ID), Type: text(p.Type), Models: models,
+			ProviderId: text.Valid(p.ID), Type: text.Valid(p.Type), Models: models,
 			Status: statusOnWire[p.Status], Health: healthOnWire[p.Health],
 			General: countersOnWire(p.General), LongContext: countersOnWire(p.LongContext),
 		})
@@ -82,19 +82,4 @@ func countersFromWire(c *iopv1.ProviderCounters) Counters {
 
 func countersOnWire(c Counters) *iopv1.ProviderCounters {
 	return &iopv1.ProviderCounters{Capacity: c.Capacity, InFlight: c.InFlight, Queued: c.Queued}
-}
-
-// text is a string that can be sent: a message with bytes that aren't UTF-8 can't be encoded at all, and one bad
-// name from a backend must not silence a site.
-func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
-func textMap(m map[string]string) map[string]string {
-	if len(m) == 0 {
-		return nil
-	}
-	t := make(map[string]string, len(m))
-	for k, v := range m {
-		t[text(k)] = text(v)
-	}
-	return t
 }

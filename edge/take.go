@@ -94,7 +94,7 @@ func queryAnswer(id uint64, r *iopv1.EdgeCommandQueryResponse) *iopv1.Envelope {
 
 // takeGoAway remembers when to come back, and stays for what is pending until the Control Plane closes.
 func (s *serving) takeGoAway(g *iopv1.GoAway, now time.Time) {
-	s.end = *goAwayEnding(g, now)
+	s.end = *controlPlane.GoneAway(g, now)
 	if s.leaveBy.IsZero() {
 		s.leaveBy = now.Add(goAwayTime)
 	}

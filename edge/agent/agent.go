@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"iop/edge"
+	"iop/edge/internal/ending"
+	"iop/edge/internal/text"
 	"iop/wire"
 	"iop/wire/backoff"
 )
@@ -133,22 +135,22 @@ func (a *Agent) note() {
 }
 
 // connectOnce lives one connection, or the try to get one.
-func (a *Agent) connectOnce(ctx context.Context) ending {
-	c, end := a.connect(ctx)
-	if c == nil {
-		return end
+func (a *Agent) connectOnce(ctx context.Context) ending.Ending {
+	c, failed := a.connect(ctx)
+	if failed != nil {
+		return *failed
 	}
-	a.log.Info("Connected to the Edge.", "edge_id", clip(c.edgeID), "heartbeat_interval", c.heartbeat.String())
+	a.log.Info("Connected to the Edge.", "edge_id", text.Clip(c.edgeID, wire.MaxTextBytes), "heartbeat_interval", c.heartbeat.String())
 	began := time.Now()
-	end = a.serve(ctx, c)
-	end.held = time.Since(began)
+	end := a.serve(ctx, c)
+	end.Held = time.Since(began)
 	return end
 }
 
 // pause waits before the next try.
-func (a *Agent) pause(ctx context.Context, end ending) {
-	wait := end.wait(a.retry)
-	a.log.Warn("Not connected. "+end.why, "next_try_in", wait.Round(time.Millisecond).String())
+func (a *Agent) pause(ctx context.Context, end ending.Ending) {
+	wait := end.Wait(a.retry, time.Now())
+	a.log.Warn("Not connected. "+end.Why, "next_try_in", wait.Round(time.Millisecond).String())
 	select {
 	case <-time.After(wait):
 	case <-ctx.Done():

@@ -2,11 +2,11 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"net"
-	"strings"
 	"time"
 
+	"iop/edge/internal/ending"
+	"iop/edge/internal/text"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -14,7 +14,6 @@ import (
 const (
 	dialTimeout  = 10 * time.Second
 	helloTimeout = 10 * time.Second
-	helloID      = 1
 )
 
 // linkOptions bound what may wait to be written to the Edge. When it is full the Edge doesn't read, and the connection
@@ -22,19 +21,19 @@ const (
 var linkOptions = wire.LinkOptions{MaxQueueFrames: 64, MaxQueueBytes: 1 << 20, WriteTimeout: 10 * time.Second}
 
 // connect gives a connection whose hello was accepted, or how the try ended.
-func (a *Agent) connect(ctx context.Context) (*connection, ending) {
+func (a *Agent) connect(ctx context.Context) (*connection, *ending.Ending) {
 	token, err := a.opts.Token()
 	if err != nil {
-		return nil, ending{why: "The token can't be read: " + err.Error()}
+		return nil, &ending.Ending{Why: "The token can't be read: " + err.Error()}
 	}
 	conn, err := a.dial(ctx, "tcp", a.opts.Address)
 	if err != nil {
-		return nil, ending{why: "The Edge can't be reached: " + err.Error()}
+		return nil, &ending.Ending{Why: "The Edge can't be reached: " + err.Error()}
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	c, end := a.sayHello(conn, token)
 	if !stop() {
-		c, end = nil, ending{why: "The agent is stopping."}
+		c, end = nil, &ending.Ending{Why: "The agent is stopping."}
 	}
 	if c == nil {
 		_ = conn.Close()
@@ -43,61 +42,47 @@ func (a *Agent) connect(ctx context.Context) (*connection, ending) {
 }
 
 // sayHello writes the hello and waits for its answer, under one deadline.
-func (a *Agent) sayHello(conn net.Conn, token string) (*connection, ending) {
+func (a *Agent) sayHello(conn net.Conn, token string) (*connection, *ending.Ending) {
 	_ = conn.SetDeadline(time.Now().Add(helloTimeout))
-	frame, err := wire.AppendFrame(nil, &iopv1.NodeEnvelope{Id: helloID, Body: &iopv1.NodeEnvelope_NodeHelloRequest{NodeHelloRequest: a.hello(token)}})
+	frame, err := wire.AppendFrame(nil, &iopv1.NodeEnvelope{Id: ending.HelloID, Body: &iopv1.NodeEnvelope_NodeHelloRequest{NodeHelloRequest: a.hello(token)}})
 	if err != nil {
-		return nil, ending{why: "The hello can't be encoded: " + err.Error(), hopeless: true}
+		return nil, &ending.Ending{Why: "The hello can't be encoded: " + err.Error(), Hopeless: true}
 	}
 	if _, err := conn.Write(frame); err != nil {
-		return nil, ending{why: "The hello could not be sent: " + err.Error()}
+		return nil, &ending.Ending{Why: "The hello could not be sent: " + err.Error()}
 	}
 	frames := wire.NewFrameReader(conn, wire.MaxHelloBytes)
 	payload, err := frames.Next()
 	if err != nil {
-		return nil, ending{why: "The hello was not answered: " + err.Error()}
+		return nil, &ending.Ending{Why: "The hello was not answered: " + err.Error()}
 	}
 	answer, err := wire.DecodeNode(payload)
 	if err != nil {
-		return nil, ending{why: "The answer to the hello can't be decoded."}
+		return nil, &ending.Ending{Why: "The answer to the hello can't be decoded."}
 	}
-	welcome, end := judgeHello(answer)
-	if welcome == nil {
+	welcome, end := judgeHello(answer, time.Now())
+	if end != nil {
 		return nil, end
 	}
 	_ = conn.SetDeadline(time.Time{})
-	return newConnection(conn, frames, welcome), ending{}
+	return newConnection(conn, frames, welcome), nil
 }
 
 func (a *Agent) hello(token string) *iopv1.NodeHelloRequest {
-	labels := make(map[string]string, len(a.opts.Labels))
-	for k, v := range a.opts.Labels {
-		labels[text(k)] = text(v)
-	}
 	return &iopv1.NodeHelloRequest{
-		NodeId: a.opts.NodeID, Name: text(a.opts.Name), Version: text(a.opts.Version), ProtocolVersion: wire.ProtocolVersion,
-		Token: token, Labels: labels, InstanceId: a.instanceID,
+		NodeId: a.opts.NodeID, Name: text.Valid(a.opts.Name), Version: text.Valid(a.opts.Version), ProtocolVersion: wire.ProtocolVersion,
+		Token: token, Labels: text.ValidMap(a.opts.Labels), InstanceId: a.instanceID,
 	}
 }
 
-func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+// theEdge is who answers.
+var theEdge = ending.Peer{Name: "The Edge", Self: "this node"}
 
-// judgeHello tells what the first message from the Edge means; nil: no welcome, but an ending.
-func judgeHello(answer *iopv1.NodeEnvelope) (*iopv1.NodeHelloResponse, ending) {
-	switch body := answer.Body.(type) {
-	case *iopv1.NodeEnvelope_NodeHelloResponse:
-		r := body.NodeHelloResponse
-		switch {
-		case answer.ReplyTo != helloID:
-			return nil, ending{why: "The answer to the hello is for another one."}
-		case r.ProtocolVersion > wire.ProtocolVersion:
-			return nil, ending{why: fmt.Sprintf("The Edge speaks version %d of the protocol, not %d.", r.ProtocolVersion, wire.ProtocolVersion), hopeless: true}
-		}
-		return r, ending{}
-	case *iopv1.NodeEnvelope_Error:
-		return nil, refused(body.Error)
-	case *iopv1.NodeEnvelope_GoAway:
-		return nil, goneAway(body.GoAway)
+// judgeHello gives the welcome, or how the try ended.
+func judgeHello(answer *iopv1.NodeEnvelope, now time.Time) (*iopv1.NodeHelloResponse, *ending.Ending) {
+	r := answer.GetNodeHelloResponse()
+	if end := theEdge.Judge(answer, r != nil, r.GetProtocolVersion(), now); end != nil {
+		return nil, end
 	}
-	return nil, ending{why: "The first message of the Edge was no answer to the hello."}
+	return r, nil
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"iop/edge"
+	"iop/edge/internal/ending"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -66,7 +67,7 @@ func (c *connection) read() {
 }
 
 // serve lives a connection until it is over, whoever ends it.
-func (a *Agent) serve(ctx context.Context, c *connection) (end ending) {
+func (a *Agent) serve(ctx context.Context, c *connection) (end ending.Ending) {
 	go c.read()
 	beat := time.NewTicker(c.heartbeat)
 	defer beat.Stop()
@@ -78,7 +79,7 @@ func (a *Agent) serve(ctx context.Context, c *connection) (end ending) {
 		select {
 		case e, open := <-c.in:
 			if !open {
-				end.why = cmp.Or(end.why, c.lost, c.why)
+				end.Why = cmp.Or(end.Why, c.lost, c.why)
 				return end
 			}
 			c.take(e, &end)
@@ -112,16 +113,16 @@ func (a *Agent) statement() *iopv1.NodeUpdate {
 }
 
 // take acts on one message from the Edge.
-func (c *connection) take(e *iopv1.NodeEnvelope, end *ending) {
+func (c *connection) take(e *iopv1.NodeEnvelope, end *ending.Ending) {
 	switch body := e.Body.(type) {
 	case *iopv1.NodeEnvelope_Ping:
 		c.send(&iopv1.NodeEnvelope{ReplyTo: e.Id, Body: &iopv1.NodeEnvelope_Pong{Pong: &iopv1.Pong{SentAt: body.Ping.SentAt}}})
 	case *iopv1.NodeEnvelope_Pong:
 	case *iopv1.NodeEnvelope_GoAway:
-		*end = goneAway(body.GoAway)
+		*end = *theEdge.GoneAway(body.GoAway, time.Now())
 		c.link.Finish()
 	case *iopv1.NodeEnvelope_Error:
-		*end = refused(body.Error)
+		*end = *theEdge.Refused(body.Error)
 	default:
 		if e.Id != 0 && e.ReplyTo == 0 {
 			unknown := &wire.Fault{Code: wire.Unimplemented, Message: "this agent doesn't know that message"}

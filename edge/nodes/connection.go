@@ -4,12 +4,12 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"iop/edge"
+	"iop/edge/internal/text"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -72,7 +72,7 @@ func (c *connection) next() (*iopv1.NodeEnvelope, bool) {
 
 // refuse says no and ends the connection; it is false for its callers to return.
 func (c *connection) refuse(replyTo uint64, f *wire.Fault) bool {
-	c.log.Warn("A Node agent was refused.", "node_id", clip(c.nodeID), "why", f.Message)
+	c.log.Warn("A Node agent was refused.", "node_id", text.Clip(c.nodeID, wire.MaxTextBytes), "why", f.Message)
 	c.link.Send(f.Envelope(replyTo), "")
 	c.link.Finish()
 	return false
@@ -206,11 +206,3 @@ func (c *connection) FrameBegun(string) {}
 
 // WriteStalled implements wire.LinkEvents; the reader sees the end of the connection.
 func (c *connection) WriteStalled() {}
-
-// clip makes what an agent said fit for a log line.
-func clip(s string) string {
-	if len(s) > wire.MaxTextBytes {
-		s = s[:wire.MaxTextBytes]
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
-}

@@ -1,0 +1,32 @@
+// Package ending tells how a try to be connected ended and when the next one is: alike for an Edge, which dials a Control
+// Plane, and for a Node agent, which dials an Edge.
+package ending
+
+import (
+	"time"
+
+	"iop/wire/backoff"
+)
+
+// Ending is how a try to be connected ended, whether or not it came to a connection.
+type Ending struct {
+	Why  string        // for the log
+	Held time.Duration // how long the connection was of use; 0 when there was none
+	// Hopeless: trying again soon would change nothing (a wrong token), or would do harm (a clone).
+	Hopeless bool
+	// NotBefore is the earliest next try that a GoAway asked for; zero when none did.
+	NotBefore time.Time
+}
+
+// Wait gives how long to wait before the next try.
+func (e Ending) Wait(b *backoff.Backoff, now time.Time) time.Duration {
+	b.Held(e.Held)
+	wait := b.Next()
+	if e.Hopeless {
+		wait = b.Max()
+	}
+	if e.NotBefore.IsZero() {
+		return wait
+	}
+	return max(wait, e.NotBefore.Sub(now))
+}
