@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -31,8 +32,8 @@ type Command struct {
 	NoWait bool
 }
 
-// NewKey makes an idempotency key, for a caller who wants to know it beforehand.
-func NewKey() string { return newKey() }
+// NewKey makes an idempotency key, for a caller who wants to know it beforehand. No other one is like it.
+func NewKey() string { return rand.Text() }
 
 const (
 	defaultCommandTimeout = 30 * time.Second

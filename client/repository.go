@@ -1,7 +1,6 @@
 package client
 
 import (
-	"crypto/rand"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -99,6 +98,3 @@ func baseURL(address string) (string, error) {
 	}
 	return strings.TrimRight(u.String(), "/"), nil
 }
-
-// newKey names a request or a command, as no other one is named.
-func newKey() string { return rand.Text() }

@@ -37,7 +37,7 @@ func requestID(ctx context.Context) string {
 	if id, ok := ctx.Value(requestIDKey{}).(string); ok {
 		return id
 	}
-	return newKey()
+	return NewKey()
 }
 
 // call asks and decodes a successful answer into a view.

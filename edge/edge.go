@@ -51,7 +51,7 @@ func New(o Options) (*Edge, error) {
 	return e, nil
 }
 
-// Run lives the Edge until ctx ends, then says goodbye and gives nil. It is called once.
+// Run runs the Edge until ctx ends, then says goodbye and gives nil. It is called once.
 func (e *Edge) Run(ctx context.Context) error {
 	e.listen()
 	var site sync.WaitGroup
@@ -78,7 +78,7 @@ func (e *Edge) Run(ctx context.Context) error {
 	return nil
 }
 
-// connectOnce lives one connection, or the try to get one.
+// connectOnce handles one connection, or the try to get one.
 func (e *Edge) connectOnce(ctx context.Context) ending.Ending {
 	c, end := e.connector.connect(ctx)
 	if end != nil {

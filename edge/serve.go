@@ -36,7 +36,7 @@ type serving struct {
 	tooLarge bool      // the snapshot is; said once
 }
 
-// serve lives a connection until it is over, whoever ends it.
+// serve handles a connection until it is over, whoever ends it.
 func (e *Edge) serve(ctx context.Context, c *connection) ending.Ending {
 	s := &serving{edge: e, conn: c, beat: newHeartbeat(c.heartbeat, c.since)}
 	go c.read()

@@ -8,7 +8,7 @@ type Site interface {
 	// never changed afterwards, by either side.
 	Nodes() []Node
 
-	// Run lives the site until ctx ends, and returns soon after. It calls changed once when Nodes is worth telling for
+	// Run runs the site until ctx ends, and returns soon after. It calls changed once when Nodes is worth telling for
 	// the first time, and then after every change of what Nodes gives. changed doesn't block and may be called from any
 	// goroutine; calls close to each other count as one.
 	Run(ctx context.Context, changed func())

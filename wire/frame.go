@@ -42,9 +42,6 @@ func NewFrameReader(src io.Reader, max int) *FrameReader {
 // SetMax changes the limit for the frames to come: it is smaller before a hello than after it.
 func (r *FrameReader) SetMax(max int) { r.max = max }
 
-// Buffered is what was read beyond the frames taken.
-func (r *FrameReader) Buffered() []byte { return r.small[r.start:r.end] }
-
 // Next gives the payload of the next frame, valid until the next call. io.EOF means an end between
 // frames, io.ErrUnexpectedEOF one inside a frame, ErrFrameLength a length that is refused. After an error of the
 // source, a deadline too, there is no next frame: where the stream stands is lost.

@@ -17,7 +17,7 @@ const (
 	readsATurn   = 4        // then it is the next connection's turn
 	framesATurn  = 256      // likewise: what many small ones cost is a system call each, for a Pong, and not their bytes
 	eventsAtOnce = 256      // at first; as many as there are links where that many happen at once
-	// interest is registered once and never changed. With edges, each change is told once: a connection that isn't
+	// interest is registered once and never changed. It is edge-triggered (EPOLLET), each change told once: a connection that isn't
 	// read to its end, or written to until it is full, is told of nothing more.
 	interest = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET
 	peerGone = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR

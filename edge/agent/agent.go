@@ -106,7 +106,7 @@ func (o *Options) check() error {
 	return errors.Join(wrong...)
 }
 
-// Run lives the agent until ctx ends, then says goodbye and gives nil, whether or not its Edge can be reached. It is
+// Run runs the agent until ctx ends, then says goodbye and gives nil, whether or not its Edge can be reached. It is
 // called once.
 func (a *Agent) Run(ctx context.Context) error {
 	var site sync.WaitGroup
@@ -134,7 +134,7 @@ func (a *Agent) note() {
 	}
 }
 
-// connectOnce lives one connection, or the try to get one.
+// connectOnce handles one connection, or the try to get one.
 func (a *Agent) connectOnce(ctx context.Context) ending.Ending {
 	c, failed := a.connect(ctx)
 	if failed != nil {

@@ -66,7 +66,7 @@ func (c *connection) read() {
 	c.link.Drain()
 }
 
-// serve lives a connection until it is over, whoever ends it.
+// serve handles a connection until it is over, whoever ends it.
 func (a *Agent) serve(ctx context.Context, c *connection) (end ending.Ending) {
 	go c.read()
 	beat := time.NewTicker(c.heartbeat)

@@ -25,7 +25,7 @@ type connection struct {
 
 	nodeID   string // these are set by the hello
 	instance string
-	token    Token
+	token    claimToken
 	pong     [96]byte // reused
 }
 
@@ -35,7 +35,7 @@ func (s *Site) newConnection(conn net.Conn) *connection {
 	return c
 }
 
-// run lives the connection.
+// run handles the connection until it is over.
 func (c *connection) run() {
 	c.link.ReadBy(time.Now().Add(helloTimeout))
 	if c.hello() {
@@ -96,7 +96,7 @@ func (c *connection) hello() bool {
 	if f := admit(n, h.Token); f != nil {
 		return c.refuse(e.Id, f)
 	}
-	before, granted := c.site.claim(c, Identity{Name: h.Name, Labels: h.Labels})
+	before, granted := c.site.claim(c, identity{Name: h.Name, Labels: h.Labels})
 	if !granted { // the Edge stops, and says so
 		return false
 	}
@@ -133,7 +133,7 @@ func (c *connection) welcome(replyTo uint64) bool {
 		c.link.Abort()
 	}
 	// Whatever became of the answer, the loop that follows finds out and releases the place.
-	c.site.step(c.nodeID, func(t *Table) Outcome { return t.Answered(c.nodeID, c.token) })
+	c.site.step(c.nodeID, func(t *table) outcome { return t.Answered(c.nodeID, c.token) })
 	return true
 }
 
@@ -157,9 +157,9 @@ func (c *connection) turn() bool {
 	}
 	switch body := e.Body.(type) {
 	case *iopv1.NodeEnvelope_NodeReady:
-		return c.told(e.Id, body.NodeReady.Providers, (*Table).Ready)
+		return c.told(e.Id, body.NodeReady.Providers, (*table).Ready)
 	case *iopv1.NodeEnvelope_NodeUpdate:
-		return c.told(e.Id, body.NodeUpdate.Providers, (*Table).Update)
+		return c.told(e.Id, body.NodeUpdate.Providers, (*table).Update)
 	case *iopv1.NodeEnvelope_GoAway:
 		c.link.Finish()
 		return false
@@ -176,16 +176,16 @@ func (c *connection) turn() bool {
 }
 
 // told takes a statement about providers.
-func (c *connection) told(id uint64, told []*iopv1.EdgeProviderSnapshot, step func(*Table, string, Token, []edge.Provider) Outcome) bool {
+func (c *connection) told(id uint64, told []*iopv1.EdgeProviderSnapshot, step func(*table, string, claimToken, []edge.Provider) outcome) bool {
 	if f := checkProviders(told); f != nil {
 		return c.refuse(id, f)
 	}
 	providers := edge.ProvidersFromWire(told)
-	o := c.site.step(c.nodeID, func(t *Table) Outcome { return step(t, c.nodeID, c.token, providers) })
+	o := c.site.step(c.nodeID, func(t *table) outcome { return step(t, c.nodeID, c.token, providers) })
 	if o.OutOfTurn {
 		return c.refuse(id, &wire.Fault{Code: wire.FailedPrecondition, Message: "ready is said once, and updates come after it"})
 	}
-	if o.Event == NodeReady {
+	if o.Event == nodeReady {
 		c.log.Info("A node is ready.", "node_id", c.nodeID, "providers", len(providers))
 	}
 	return true

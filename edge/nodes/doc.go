@@ -1,6 +1,6 @@
 // Package nodes is the Edge's side of the Node wire: Node agents connect to it, and own the nodes that they speak for.
 //
-// [Table] decides who owns a node. Every claim gets a token, a number that only grows, and the newest granted one owns
+// A table decides who owns a node. Every claim gets a token, a number that only grows, and the newest granted one owns
 // the node at once, whether or not the older connection still lives. An owner goes through three states:
 //
 //	accepted ── its answer is on the way ──▶ pending ── NodeReady ──▶ ready

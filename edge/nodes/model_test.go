@@ -18,13 +18,13 @@ type model struct {
 type told struct {
 	do       string // claim, answered, ready, update, close, restart
 	node     string
-	token    Token
+	token    claimToken
 	granted  bool
 	capacity uint32
 }
 
 // owner is the newest granted claim of a node, unless it was closed or the process restarted.
-func (m *model) owner(node string) (token Token, since int) {
+func (m *model) owner(node string) (token claimToken, since int) {
 	for i, s := range slices.Backward(m.history) {
 		switch {
 		case s.do == "restart":
@@ -40,12 +40,12 @@ func (m *model) owner(node string) (token Token, since int) {
 }
 
 // said tells whether a step by a token on its node came after a moment.
-func (m *model) said(after int, do, node string, token Token) bool {
+func (m *model) said(after int, do, node string, token claimToken) bool {
 	return slices.ContainsFunc(m.history[after:], func(s told) bool { return s.do == do && s.node == node && s.token == token })
 }
 
 // progress is how far a node's owner is: the steps that it took in their order.
-func (m *model) progress(node string) (token Token, answered, ready bool) {
+func (m *model) progress(node string) (token claimToken, answered, ready bool) {
 	token, since := m.owner(node)
 	if token == 0 {
 		return 0, false, false
@@ -84,7 +84,7 @@ func (m *model) step(s told) string {
 // lastEventWasReady replays the node's life since the last restart: an owner's first ready in its turn is an event, an owner's
 // close ends it.
 func (m *model) lastEventWasReady(node string) (up bool) {
-	var owner Token
+	var owner claimToken
 	answered := false
 	for _, s := range m.history {
 		switch {
@@ -132,7 +132,7 @@ func (m *model) capacity(node string) uint32 {
 var modelNodes = []string{"a", "b", "c"}
 
 // TestModel makes 1,000 runs of 200 steps in any order: connects (of known nodes and of strangers), ready, update, close of
-// owners, of those that lost their place, and of refused ones, and restarts. Table and model never differ, neither in
+// owners, of those that lost their place, and of refused ones, and restarts. The table and the model never differ, neither in
 // what comes of a step nor in what the nodes look like.
 func TestModel(t *testing.T) {
 	for seed := range uint64(1000) {
@@ -148,10 +148,10 @@ func runModel(seed uint64, steps int) error {
 	for _, id := range modelNodes {
 		declared = append(declared, Node{ID: id})
 	}
-	table, m := NewTable(declared), &model{}
+	table, m := newTable(declared), &model{}
 	type connection struct {
 		node  string
-		token Token
+		token claimToken
 	}
 	connections := []connection{{"a", 0}} // 0: a connection that never claimed
 	ever := map[string]bool{}
@@ -161,7 +161,7 @@ func runModel(seed uint64, steps int) error {
 		switch n := random.IntN(100); {
 		case n < 22:
 			s.do, s.node = "claim", append(modelNodes, "stranger")[random.IntN(4)]
-			s.token, s.granted = table.Claim(s.node, Identity{})
+			s.token, s.granted = table.Claim(s.node, identity{})
 			if s.granted != (s.node != "stranger") {
 				return fmt.Errorf("step %d: claim of %q is granted %v", i, s.node, s.granted)
 			}
@@ -201,7 +201,7 @@ func runModel(seed uint64, steps int) error {
 	return nil
 }
 
-func apply(table *Table, s told) Outcome {
+func apply(table *table, s told) outcome {
 	providers := []edge.Provider{{
 		ID: "p", Type: "vllm", Models: []string{"m"}, Status: edge.Available, Health: edge.Online,
 		General: edge.Counters{Capacity: s.capacity, InFlight: 1, Queued: 2}, LongContext: edge.Counters{Capacity: s.capacity, InFlight: 3},

@@ -36,7 +36,7 @@ type Site struct {
 	declared map[string]*Node
 
 	mu       sync.Mutex
-	table    *Table
+	table    *table
 	owners   map[string]*connection // of each node that has one
 	all      map[*connection]bool   // those that are not closed yet
 	nodes    []edge.Node            // replaced, never changed in place
@@ -68,7 +68,7 @@ func New(o Options) (*Site, error) {
 	if err := errors.Join(wrong...); err != nil {
 		return nil, err
 	}
-	s.table = NewTable(o.Nodes)
+	s.table = newTable(o.Nodes)
 	s.nodes = s.table.Nodes()
 	return s, nil
 }
@@ -100,40 +100,40 @@ func (s *Site) Run(ctx context.Context, changed func()) {
 
 // step makes a step in the table and tells what comes of it. Events are told under the lock, so that they come in the
 // order of the steps.
-func (s *Site) step(nodeID string, do func(*Table) Outcome) Outcome {
+func (s *Site) step(nodeID string, do func(*table) outcome) outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping {
-		return Outcome{Stale: true}
+		return outcome{Stale: true}
 	}
 	o := do(s.table)
 	if o.Changed {
 		s.nodes = s.table.Nodes()
 		s.changed()
 	}
-	if o.Event != NoEvent {
-		s.tell(edge.Announcement{NodeID: nodeID, Ready: o.Event == NodeReady})
+	if o.Event != noEvent {
+		s.tell(edge.Announcement{NodeID: nodeID, Ready: o.Event == nodeReady})
 	}
 	return o
 }
 
 // claim makes a connection the owner of its node. before is the connection whose place it took, or nil.
-func (s *Site) claim(c *connection, as Identity) (before *connection, granted bool) {
-	s.step(c.nodeID, func(t *Table) Outcome {
+func (s *Site) claim(c *connection, as identity) (before *connection, granted bool) {
+	s.step(c.nodeID, func(t *table) outcome {
 		c.token, granted = t.Claim(c.nodeID, as)
 		if !granted {
-			return Outcome{}
+			return outcome{}
 		}
 		before = s.owners[c.nodeID]
 		s.owners[c.nodeID] = c
-		return Outcome{Changed: true}
+		return outcome{Changed: true}
 	})
 	return before, granted
 }
 
 // release is a connection's end.
-func (s *Site) release(c *connection) Outcome {
-	return s.step(c.nodeID, func(t *Table) Outcome {
+func (s *Site) release(c *connection) outcome {
+	return s.step(c.nodeID, func(t *table) outcome {
 		if s.owners[c.nodeID] == c {
 			delete(s.owners, c.nodeID)
 		}

@@ -4,8 +4,8 @@ import (
 	"iop/edge"
 )
 
-// Token is the number of a claim; it only grows, and 0 is nobody's.
-type Token uint64
+// claimToken is the number of a claim; it only grows, and 0 is nobody's.
+type claimToken uint64
 
 // state is how far the owner of a node is.
 type state int
@@ -17,32 +17,32 @@ const (
 	ready                 // it serves
 )
 
-// Event is what a step means to the outside.
-type Event int
+// event is what a step means to the outside.
+type event int
 
 const (
-	NoEvent Event = iota
+	noEvent event = iota
 	// NodeReady: the owner became ready.
-	NodeReady
+	nodeReady
 	// NodeLost: the owner is gone, and the last event told that the node was ready.
-	NodeLost
+	nodeLost
 )
 
-// Outcome is what became of a step.
-type Outcome struct {
+// outcome is what became of a step.
+type outcome struct {
 	// Stale: the connection doesn't own the node, and nothing has changed.
 	Stale bool
 	// OutOfTurn: it owns the node, but may not say this in its state. Nothing has changed.
 	OutOfTurn bool
-	Event     Event
+	Event     event
 	// Changed: the node may look different.
 	Changed bool
 }
 
-// Table decides who owns which node, and what the Edge says of it. It knows no clock and no socket; its owner guards
+// table decides who owns which node, and what the Edge says of it. It knows no clock and no socket; its owner guards
 // it.
-type Table struct {
-	last   Token
+type table struct {
+	last   claimToken
 	places map[string]*place
 	order  []*place // as declared
 }
@@ -50,14 +50,14 @@ type Table struct {
 // place is one declared node and its owner.
 type place struct {
 	view
-	owner Token
+	owner claimToken
 	state state
-	told  bool // NodeReady was the last event
+	told  bool // nodeReady was the last event
 }
 
-// NewTable makes a Table of declared nodes, no two of which have one id.
-func NewTable(declared []Node) *Table {
-	t := &Table{places: make(map[string]*place, len(declared))}
+// newTable makes a table of declared nodes, no two of which have one id.
+func newTable(declared []Node) *table {
+	t := &table{places: make(map[string]*place, len(declared))}
 	for _, n := range declared {
 		p := &place{view: view{declared: n}}
 		t.places[n.ID] = p
@@ -68,7 +68,7 @@ func NewTable(declared []Node) *Table {
 
 // Claim makes a connection the owner of a node; granted is false when there is no such node. A refused claim gets a
 // token, too: what its connection does later is compared like anything else, and owns nothing.
-func (t *Table) Claim(nodeID string, as Identity) (token Token, granted bool) {
+func (t *table) Claim(nodeID string, as identity) (token claimToken, granted bool) {
 	t.last++
 	p := t.places[nodeID]
 	if p == nil {
@@ -79,38 +79,38 @@ func (t *Table) Claim(nodeID string, as Identity) (token Token, granted bool) {
 }
 
 // Answered notes that the owner was told that it owns the node.
-func (t *Table) Answered(nodeID string, token Token) Outcome {
-	return t.step(nodeID, token, accepted, func(p *place) Outcome {
+func (t *table) Answered(nodeID string, token claimToken) outcome {
+	return t.step(nodeID, token, accepted, func(p *place) outcome {
 		p.state = pending
-		return Outcome{}
+		return outcome{}
 	})
 }
 
 // Ready makes the node connected.
-func (t *Table) Ready(nodeID string, token Token, providers []edge.Provider) Outcome {
-	return t.step(nodeID, token, pending, func(p *place) Outcome {
+func (t *table) Ready(nodeID string, token claimToken, providers []edge.Provider) outcome {
+	return t.step(nodeID, token, pending, func(p *place) outcome {
 		p.state, p.told, p.providers = ready, true, providers
-		return Outcome{Event: NodeReady, Changed: true}
+		return outcome{Event: nodeReady, Changed: true}
 	})
 }
 
 // Update replaces the providers of a ready node.
-func (t *Table) Update(nodeID string, token Token, providers []edge.Provider) Outcome {
-	return t.step(nodeID, token, ready, func(p *place) Outcome {
+func (t *table) Update(nodeID string, token claimToken, providers []edge.Provider) outcome {
+	return t.step(nodeID, token, ready, func(p *place) outcome {
 		p.providers = providers
-		return Outcome{Changed: true}
+		return outcome{Changed: true}
 	})
 }
 
 // Close ends a connection, whoever ended it and in whatever state it was. It may be told more than once.
-func (t *Table) Close(nodeID string, token Token) Outcome {
+func (t *table) Close(nodeID string, token claimToken) outcome {
 	p := t.owned(nodeID, token)
 	if p == nil {
-		return Outcome{Stale: true}
+		return outcome{Stale: true}
 	}
-	o := Outcome{Changed: true}
+	o := outcome{Changed: true}
 	if p.told { // also when it was told by an owner before, whose place this one had taken
-		o.Event = NodeLost
+		o.Event = nodeLost
 	}
 	p.owner, p.state, p.told = 0, nobody, false
 	return o
@@ -118,14 +118,14 @@ func (t *Table) Close(nodeID string, token Token) Outcome {
 
 // Restart forgets all owners without a word, as a new process would; what was told of the nodes is kept, and
 // tokens grow on.
-func (t *Table) Restart() {
+func (t *table) Restart() {
 	for _, p := range t.order {
 		p.owner, p.state, p.told = 0, nobody, false
 	}
 }
 
 // Nodes is the statement, in the order in which nodes were declared.
-func (t *Table) Nodes() []edge.Node {
+func (t *table) Nodes() []edge.Node {
 	nodes := make([]edge.Node, len(t.order))
 	for i, p := range t.order {
 		nodes[i] = p.node(p.state == ready)
@@ -134,7 +134,7 @@ func (t *Table) Nodes() []edge.Node {
 }
 
 // owned is the place that a token owns, or nil.
-func (t *Table) owned(nodeID string, token Token) *place {
+func (t *table) owned(nodeID string, token claimToken) *place {
 	p := t.places[nodeID]
 	if p == nil || token == 0 || p.owner != token {
 		return nil
@@ -143,13 +143,13 @@ func (t *Table) owned(nodeID string, token Token) *place {
 }
 
 // step lets an owner take a step that is for one state alone.
-func (t *Table) step(nodeID string, token Token, from state, do func(*place) Outcome) Outcome {
+func (t *table) step(nodeID string, token claimToken, from state, do func(*place) outcome) outcome {
 	p := t.owned(nodeID, token)
 	switch {
 	case p == nil:
-		return Outcome{Stale: true}
+		return outcome{Stale: true}
 	case p.state != from:
-		return Outcome{OutOfTurn: true}
+		return outcome{OutOfTurn: true}
 	}
 	return do(p)
 }

@@ -56,15 +56,15 @@ func TestOwnership(t *testing.T) {
 			{"b", "close", "changed", false}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			table := NewTable([]Node{{ID: "n"}, {ID: "other"}})
-			tokens := map[string]Token{}
-			var last Token
+			table := newTable([]Node{{ID: "n"}, {ID: "other"}})
+			tokens := map[string]claimToken{}
+			var last claimToken
 			for i, s := range steps {
 				got := ""
 				switch s.do {
 				case "claim", "refused":
 					node := map[string]string{"claim": "n", "refused": "stranger"}[s.do]
-					token, granted := table.Claim(node, Identity{})
+					token, granted := table.Claim(node, identity{})
 					if token <= last {
 						t.Errorf("step %d: token %d after %d", i, token, last)
 					}
@@ -87,7 +87,7 @@ func TestOwnership(t *testing.T) {
 	}
 }
 
-func take(table *Table, do, nodeID string, token Token) Outcome {
+func take(table *table, do, nodeID string, token claimToken) outcome {
 	switch do {
 	case "answered":
 		return table.Answered(nodeID, token)
@@ -101,19 +101,19 @@ func take(table *Table, do, nodeID string, token Token) Outcome {
 	panic(do)
 }
 
-func outcomeName(o Outcome) string {
+func outcomeName(o outcome) string {
 	switch {
-	case o.Stale && o == Outcome{Stale: true}:
+	case o.Stale && o == outcome{Stale: true}:
 		return "stale"
-	case o.OutOfTurn && o == Outcome{OutOfTurn: true}:
+	case o.OutOfTurn && o == outcome{OutOfTurn: true}:
 		return "turn"
-	case o == Outcome{Event: NodeReady, Changed: true}:
+	case o == outcome{Event: nodeReady, Changed: true}:
 		return "ready"
-	case o == Outcome{Event: NodeLost, Changed: true}:
+	case o == outcome{Event: nodeLost, Changed: true}:
 		return "lost"
-	case o == Outcome{Changed: true}:
+	case o == outcome{Changed: true}:
 		return "changed"
-	case o == Outcome{}:
+	case o == outcome{}:
 		return ""
 	}
 	return "nonsense"
@@ -121,7 +121,7 @@ func outcomeName(o Outcome) string {
 
 func TestANodeWithoutOwnerStaysInTheStatement(t *testing.T) {
 	declared := edge.Provider{ID: "d", Type: "tgi", Models: []string{"declared"}}
-	table := NewTable([]Node{{ID: "n", Name: "N", Labels: map[string]string{"k": "ours"}, Providers: []edge.Provider{declared}}})
+	table := newTable([]Node{{ID: "n", Name: "N", Labels: map[string]string{"k": "ours"}, Providers: []edge.Provider{declared}}})
 	off := func(id, kind string, models ...string) edge.Provider {
 		return edge.Provider{ID: id, Type: kind, Models: models, Status: edge.Unavailable, Health: edge.Offline}
 	}
@@ -134,7 +134,7 @@ func TestANodeWithoutOwnerStaysInTheStatement(t *testing.T) {
 	}
 	compare("before any agent")
 
-	token, _ := table.Claim("n", Identity{Name: "theirs", Labels: map[string]string{"k": "theirs", "l": "theirs"}})
+	token, _ := table.Claim("n", identity{Name: "theirs", Labels: map[string]string{"k": "theirs", "l": "theirs"}})
 	want.Labels = map[string]string{"k": "ours", "l": "theirs"}
 	compare("accepted")
 	table.Answered("n", token)
@@ -151,7 +151,7 @@ func TestANodeWithoutOwnerStaysInTheStatement(t *testing.T) {
 	want.Providers[1] = off("p", "vllm", "m")
 	compare("gone")
 
-	token, _ = table.Claim("n", Identity{})
+	token, _ = table.Claim("n", identity{})
 	table.Answered("n", token)
 	want.Labels = map[string]string{"k": "ours"}
 	compare("pending again")
@@ -166,8 +166,8 @@ func TestANodeWithoutOwnerStaysInTheStatement(t *testing.T) {
 
 // What Nodes gave is never changed afterwards.
 func TestStatementsStand(t *testing.T) {
-	table := NewTable([]Node{{ID: "n"}})
-	token, _ := table.Claim("n", Identity{})
+	table := newTable([]Node{{ID: "n"}})
+	token, _ := table.Claim("n", identity{})
 	table.Answered("n", token)
 	table.Ready("n", token, provider(8, 1))
 	before := table.Nodes()

@@ -20,8 +20,8 @@ type Node struct {
 	Providers []edge.Provider
 }
 
-// Identity is what an agent says of its node.
-type Identity struct {
+// identity is what an agent says of its node.
+type identity struct {
 	Name   string
 	Labels map[string]string
 }
@@ -29,7 +29,7 @@ type Identity struct {
 // view is what is known of one node, and stays known without an owner.
 type view struct {
 	declared  Node
-	identity  Identity
+	identity  identity
 	providers []edge.Provider // as last told
 }
 

@@ -21,6 +21,7 @@
 //	401 invalid_api_key          a token is needed
 //	403 cross_origin             a browser sent it from another site
 //	404 model_not_found          no provider serves the model
+//	404 unknown_url              another path or method than those above
 //	413 request_too_large        over 16 MiB
 //	429 queue_full               nobody has room, and no more may wait; Retry-After
 //	502 provider_failed          the provider didn't answer, or with a redirect
@@ -29,6 +30,7 @@
 //	503 overloaded               too many bytes of requests are held already; Retry-After
 //	503 provider_gone            the node of the provider went away meanwhile; Retry-After
 //	503 cancelled                an operator cancelled the run
+//	504 run_timeout              it ran for an hour
 //
 // An answer that has begun can only be cut, and is. Answers of providers pass as they are, without the headers that
 // could name their address.
