@@ -48,7 +48,7 @@ bench: ## memory and CPU beside a plain baseline server, and the packages' bench
 	@scripts/bench.sh
 
 load: build ## a simple load on a daemon of its own
-	bin/iop-load --scenario simple --daemon bin/iop-control-plane
+	bin/iop-load simple --daemon bin/iop-control-plane
 
 package: ## Debian packages, into bin/packages; scripts/package-test.sh tries them (root, Debian)
 	@scripts/package.sh

@@ -24,7 +24,7 @@ type command struct {
 	env            func(string) string
 	stdout, stderr io.Writer
 
-	scenario             string
+	scenario             string // a name or a file; empty: flags say all
 	http, edgeWire, wire string
 	pid                  int
 	daemon               string
@@ -45,7 +45,6 @@ const (
 
 func (c *command) register(root *cobra.Command) {
 	f := root.Flags()
-	f.StringVar(&c.scenario, "scenario", "", "what to do, by `name` or file; the same as the argument")
 	f.StringVar(&c.http, "http", devHTTP, "the Control Plane's HTTP `URL`")
 	f.StringVar(&c.edgeWire, "edge-wire", devEdgeWire, "its Edge wire, `host:port`")
 	f.StringVar(&c.wire, "wire", devWire, "its Client wire's `URL`")

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -60,11 +59,7 @@ command line or the scenario, 1 for any other failure.`,
   iop-load rolling-restart --daemon bin/iop-control-plane
   iop-load steady --duration 1m --threshold 'status.p99<20ms' --threshold 'errors<0.1%'`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			err := cobra.MaximumNArgs(1)(cmd, args)
-			if err == nil && len(args) == 1 && c.scenario != "" {
-				err = errors.New("the scenario is given twice")
-			}
-			if err != nil {
+			if err := cobra.MaximumNArgs(1)(cmd, args); err != nil {
 				return program.Usage(err)
 			}
 			return nil
