@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// benchHead is what stands before the lines of a run, for benchstat.
+// benchHead is what comes before the lines of a run, for benchstat.
 func benchHead() string {
 	return fmt.Sprintf("goos: %s\ngoarch: %s\npkg: iop/bench\n", runtime.GOOS, runtime.GOARCH)
 }

@@ -13,7 +13,7 @@ const callers = 16
 
 // closedLoop makes calls, each caller the next one as soon as its last is answered. It gives the server's CPU by call and
 // the calls a second.
-func (s *stand) closedLoop(ctx context.Context, calls int, one func(ctx context.Context, client *http.Client, n int) error) ([]float64, error) {
+func (s *rig) closedLoop(ctx context.Context, calls int, one func(ctx context.Context, client *http.Client, n int) error) ([]float64, error) {
 	var next atomic.Int64
 	cpu, took, err := s.spent(func() error {
 		g, ctx := errgroup.WithContext(ctx)
@@ -38,7 +38,7 @@ func (s *stand) closedLoop(ctx context.Context, calls int, one func(ctx context.
 }
 
 // inTurn makes calls one after the other. It gives the time and the server's CPU by call; check looks at the last answer.
-func (s *stand) inTurn(ctx context.Context, calls int, path string, check func(answer []byte) error) ([]float64, error) {
+func (s *rig) inTurn(ctx context.Context, calls int, path string, check func(answer []byte) error) ([]float64, error) {
 	var answer []byte
 	cpu, took, err := s.spent(func() (err error) {
 		for range calls {
@@ -55,4 +55,4 @@ func (s *stand) inTurn(ctx context.Context, calls int, path string, check func(a
 }
 
 // edgeAt spreads calls over all Edges.
-func (s *stand) edgeAt(n int) string { return s.fleet.all[n%s.edges()].id }
+func (s *rig) edgeAt(n int) string { return s.fleet.all[n%s.edges()].id }

@@ -15,7 +15,7 @@ var commandCPU = figure{
 		{cpuEach, "CPU a command, µs", toMicros},
 		{rateOf, "commands a second", asItIs},
 	},
-	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		values, err := s.closedLoop(ctx, s.set.calls, func(ctx context.Context, client *http.Client, n int) error {
 			_, err := call(ctx, client, http.MethodPost, s.http+"/edges/"+s.edgeAt(n)+"/commands", commandBody)
 			return err

@@ -31,7 +31,7 @@ var eventCPU = figure{
 		{coresOf, "cores for 1,000 events a second to 100 readers", asItIs},
 		{lostOf, "events that a reader lost", asItIs},
 	},
-	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		r, err := openReaders(ctx, s.http)
 		if err != nil {
 			return 0, nil, err

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// figure is one thing that is measured of a stand.
+// figure is one thing that is measured of a rig.
 type figure struct {
 	name string // of the benchmark
-	once bool   // it is measured once a stand, because it takes long or doesn't come back
+	once bool   // it is measured once a rig, because it takes long or doesn't come back
 	per  []unit // of the values, in their order
 	// measure gives how many operations the values are of.
-	measure func(context.Context, *stand) (operations int, values []float64, err error)
+	measure func(context.Context, *rig) (operations int, values []float64, err error)
 }
 
 // unit is what a value is, for benchstat and for people.
@@ -43,7 +43,7 @@ const (
 	asItIs   = 1
 )
 
-// figures are all of them, in the order in which a stand bears them: memory first, what disturbs it last.
+// figures are all of them, in the order in which a rig bears them: memory first, what disturbs it last.
 func figures() []figure {
 	return []figure{
 		idleHello, helloRate, idleSnapshot, idleCPU, heartbeatCPU, pushCPU,

@@ -9,7 +9,7 @@ var gatherTime = figure{
 		{timeEach, "all Edges asked, s", toSecs},
 		{cpuEdge, "CPU an Edge asked, µs", toMicros},
 	},
-	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		const calls = 1
 		values, err := s.inTurn(ctx, calls, "/fleet/status?max_age=0s&timeout=30s", s.allAnswered)
 		values[1] /= float64(s.edges())

@@ -6,7 +6,7 @@ import "context"
 var heartbeatCPU = figure{
 	name: "Heartbeat",
 	per:  []unit{{cpuEach, "CPU a heartbeat, µs", toMicros}},
-	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		pings := many(s.set.frames, s.edges()) * s.edges()
 		cpu, _, err := s.spent(func() error { return s.fleet.ping(ctx, pings) })
 		return pings, []float64{each(cpu, pings)}, err

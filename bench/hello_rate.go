@@ -2,7 +2,7 @@ package main
 
 import "context"
 
-// helloRate is how fast all Edges came to be connected when the stand was opened, each with a new connection, 64 at a time, and
+// helloRate is how fast all Edges came to be connected when the rig was opened, each with a new connection, 64 at a time, and
 // what the server spent on each. The Edges' side of it takes about as much of the same machine.
 var helloRate = figure{
 	name: "Hello", once: true,
@@ -10,7 +10,7 @@ var helloRate = figure{
 		{rateOf, "hellos a second", asItIs},
 		{cpuEach, "CPU a hello, µs", toMicros},
 	},
-	measure: func(_ context.Context, s *stand) (int, []float64, error) {
+	measure: func(_ context.Context, s *rig) (int, []float64, error) {
 		n := s.edges()
 		return n, []float64{float64(n) / s.joined.Seconds(), each(s.hellos, n)}, nil
 	},

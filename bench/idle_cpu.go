@@ -9,7 +9,7 @@ import (
 var idleCPU = figure{
 	name: "IdleCPU", once: true,
 	per: []unit{{cpuAMinute, "idle CPU, s a minute", asItIs}},
-	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		cpu, took, err := s.spent(func() error { return wait(ctx, s.set.idleTime) })
 		return 1, []float64{cpu.Seconds() / took.Seconds() * time.Minute.Seconds()}, err
 	},

@@ -11,7 +11,7 @@ var idleHello = figure{
 		{goroutinesEach, "goroutines an idle Edge", asItIs},
 		{emptyBytes, "resident without Edges, MiB", toMiB},
 	},
-	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		now, err := s.settled(ctx, s.set.pause)
 		if err != nil {
 			return 0, nil, err
@@ -25,7 +25,7 @@ var idleHello = figure{
 var idleSnapshot = figure{
 	name: "IdleSnapshot", once: true,
 	per: []unit{{bytesEach, "bytes an idle Edge, a snapshot kept", asItIs}},
-	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		if err := s.fleet.push(ctx, 1); err != nil {
 			return 0, nil, err
 		}

@@ -13,7 +13,7 @@ var listTime = figure{
 		{timeEach, "the list of Edges, ms", toMillis},
 		{cpuEach, "CPU a list of Edges, ms", toMillis},
 	},
-	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		const calls = 100
 		values, err := s.inTurn(ctx, calls, "/edges", func(answer []byte) error {
 			var list struct{ Connected int }

@@ -27,7 +27,7 @@ import (
 // settings are how much is measured.
 type settings struct {
 	sizes     []int // Edges
-	count     int   // how often each figure is measured that isn't measured once a stand
+	count     int   // how often each figure is measured that isn't measured once a rig
 	shape     shape
 	calls     int // HTTP calls a measurement, where many call at once
 	frames    int // heartbeats or pushes a measurement, about

@@ -9,7 +9,7 @@ import (
 const (
 	// maxEdges is the most that one process can be connected as, with 20,000 descriptors: callers and readers need some, too.
 	maxEdges = 19_500
-	// figureTime is the longest that one measurement may take, and the opening of a stand.
+	// figureTime is the longest that one measurement may take, and the opening of a rig.
 	figureTime = 3 * time.Minute
 )
 
@@ -37,20 +37,20 @@ func (r *results) measure(ctx context.Context, set *settings, figures []figure, 
 }
 
 func (r *results) measureGroup(ctx context.Context, set *settings, figures []figure, kinds []kind, edges int) error {
-	var stands []*stand
+	var rigs []*rig
 	defer func() {
-		for _, s := range stands {
+		for _, s := range rigs {
 			s.close()
 		}
 	}()
 	for _, k := range kinds {
 		ctx, cancel := context.WithTimeout(ctx, figureTime)
-		s, err := openStand(ctx, set, k, edges)
+		s, err := openRig(ctx, set, k, edges)
 		cancel()
 		if err != nil {
 			return fmt.Errorf("%s with %d Edges: %w", k.name, edges, err)
 		}
-		stands = append(stands, s)
+		rigs = append(rigs, s)
 	}
 	for _, f := range figures {
 		repeats := set.count
@@ -58,7 +58,7 @@ func (r *results) measureGroup(ctx context.Context, set *settings, figures []fig
 			repeats = 1
 		}
 		for range repeats {
-			for _, s := range stands {
+			for _, s := range rigs {
 				if err := r.take(ctx, s, f); err != nil {
 					return fmt.Errorf("%s of %s with %d Edges: %w", f.name, s.name, edges, err)
 				}
@@ -68,8 +68,8 @@ func (r *results) measureGroup(ctx context.Context, set *settings, figures []fig
 	return nil
 }
 
-// take measures a figure of a stand once, and prints it.
-func (r *results) take(ctx context.Context, s *stand, f figure) error {
+// take measures a figure of a rig once, and prints it.
+func (r *results) take(ctx context.Context, s *rig, f figure) error {
 	ctx, cancel := context.WithTimeout(ctx, figureTime)
 	defer cancel()
 	defer s.fleet.within(ctx)()

@@ -7,7 +7,7 @@ import "context"
 var pushCPU = figure{
 	name: "Push",
 	per:  []unit{{cpuEach, "CPU a pushed snapshot, µs", toMicros}},
-	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		rounds := many(s.set.frames, s.edges())
 		cpu, _, err := s.spent(func() error { return s.fleet.push(ctx, rounds) })
 		pushes := rounds * s.edges()

@@ -10,7 +10,7 @@ var reconnectStorm = figure{
 		{timeEach, "all back after a cut, s", toSecs},
 		{cpuEdge, "CPU an Edge that comes back, µs", toMicros},
 	},
-	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		cpu, took, err := s.spent(func() error {
 			s.fleet.cut()
 			if err := s.fleet.connect(ctx); err != nil {

@@ -12,7 +12,7 @@ var statusCPU = figure{
 		{cpuEach, "CPU a status round trip, µs", toMicros},
 		{rateOf, "status round trips a second", asItIs},
 	},
-	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		values, err := s.closedLoop(ctx, s.set.calls, func(ctx context.Context, client *http.Client, n int) error {
 			_, err := call(ctx, client, http.MethodGet, s.http+"/edges/"+s.edgeAt(n)+"/status", "")
 			return err

@@ -13,7 +13,7 @@ var summaryTime = figure{
 		{timeEach, "the summary of fresh Edges, ms", toMillis},
 		{cpuEach, "CPU a summary, ms", toMillis},
 	},
-	measure: func(ctx context.Context, s *stand) (int, []float64, error) {
+	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		if err := s.fleet.push(ctx, 1); err != nil {
 			return 0, nil, err
 		}
@@ -24,7 +24,7 @@ var summaryTime = figure{
 }
 
 // allAnswered: every Edge is in the totals.
-func (s *stand) allAnswered(answer []byte) error {
+func (s *rig) allAnswered(answer []byte) error {
 	var fleet struct{ Answered int }
 	if err := json.Unmarshal(answer, &fleet); err != nil || fleet.Answered != s.edges() {
 		return fmt.Errorf("%d Edges are added up, not %d (%v)", fleet.Answered, s.edges(), err)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The part of a page that this command writes stands between these.
+// The part of a page that this command writes is between these.
 const (
 	beginMark = "<!-- bench:begin -->"
 	endMark   = "<!-- bench:end -->"
@@ -16,7 +16,7 @@ const (
 // pictureName is the picture's file, beside the page.
 const pictureName = "performance-growth.svg"
 
-// between puts a text in the place of what stands between the marks.
+// between puts a text in the place of what is between the marks.
 func between(page, text string) (string, error) {
 	before, rest, ok := strings.Cut(page, beginMark)
 	_, after, closed := strings.Cut(rest, endMark)

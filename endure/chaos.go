@@ -38,8 +38,8 @@ type chaos struct {
 	log     *logWatch
 	daemon  *daemon.Daemon
 	ask     *asker
-	direct  *field
-	proxied *field
+	direct  *testbed
+	proxied *testbed
 	proxy   *proxy
 	real    []*edgeProcess
 	before  figures
@@ -121,10 +121,10 @@ func (c *chaos) start(ctx context.Context, dir string) (err error) {
 		}
 		c.real = append(c.real, e)
 	}
-	c.direct = newField("direct", w, c.opts.edges, rates{status: 60, commands: 20, clients: 2, readers: 1})
+	c.direct = newTestbed("direct", w, c.opts.edges, rates{status: 60, commands: 20, clients: 2, readers: 1})
 	w.edgeWire = c.proxy.Listen
-	c.proxied = newField("proxied", w, c.opts.proxied, rates{status: 20, commands: 10, readers: 1})
-	for _, f := range c.fields() {
+	c.proxied = newTestbed("proxied", w, c.opts.proxied, rates{status: 20, commands: 10, readers: 1})
+	for _, f := range c.testbeds() {
 		if err := f.begin(ctx); err != nil {
 			return fmt.Errorf("the Edges of %s don't connect: %w", f.name, err)
 		}
@@ -135,11 +135,11 @@ func (c *chaos) start(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-func (c *chaos) fields() []*field {
+func (c *chaos) testbeds() []*testbed {
 	if c.proxied == nil {
 		return nil
 	}
-	return []*field{c.direct, c.proxied}
+	return []*testbed{c.direct, c.proxied}
 }
 
 // perform does the faults in their order, those that may overlap at once.
@@ -189,9 +189,9 @@ const patience = 30 * time.Second
 // one does a fault, and measures how long it takes from its end until all is well.
 func (c *chaos) one(ctx context.Context, f *Fault) {
 	if f.target() == theDaemon { // what fails meanwhile is the fault's doing
-		for _, field := range c.fields() {
-			field.traffic.Outage(true)
-			defer field.traffic.Outage(false)
+		for _, bed := range c.testbeds() {
+			bed.traffic.Outage(true)
+			defer bed.traffic.Outage(false)
 		}
 	}
 	began := time.Now()
@@ -244,7 +244,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // close ends every process and connection, whatever was started of them.
 func (c *chaos) close() {
 	c.pace.close()
-	for _, f := range c.fields() {
+	for _, f := range c.testbeds() {
 		f.close()
 	}
 	if c.proxy != nil {

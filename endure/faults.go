@@ -25,8 +25,8 @@ func (c *chaos) do(ctx context.Context, f *Fault) error {
 		return c.killDaemon()
 	case TableFull:
 		return c.fillTable(ctx, f)
-	case LogStands:
-		return c.standLog(ctx, f)
+	case LogBlocked:
+		return c.blockLog(ctx, f)
 	case EdgeStopped:
 		return c.stopEdge(ctx, f)
 	case EdgeKilled:
@@ -67,8 +67,8 @@ func (c *chaos) stopDaemon(ctx context.Context, f *Fault) error {
 }
 
 func (c *chaos) killDaemon() error {
-	for _, field := range c.fields() {
-		field.fleet.Disturb()
+	for _, bed := range c.testbeds() {
+		bed.fleet.Disturb()
 	}
 	c.daemon.Kill()
 	return c.daemon.Again()
@@ -140,17 +140,17 @@ func (c *chaos) openFiles() (int, error) {
 	return len(names), err
 }
 
-// logAsks are sent at a time while the log stands, and logTime is what each may take.
+// logAsks are sent at a time while the log is blocked, and logTime is what each may take.
 const (
 	logAsks = 4
 	logTime = 3 * time.Second
 )
 
-// standLog takes nothing of the daemon's log, and meanwhile asks for what leaves a line there. Each must be answered: a log
-// that stands is no reason for a Control Plane to stand.
-func (c *chaos) standLog(ctx context.Context, f *Fault) error {
-	c.log.stand(true)
-	defer c.log.stand(false)
+// blockLog takes nothing of the daemon's log, and meanwhile asks for what leaves a line there. Each must be answered: a blocked
+// log is no reason for a Control Plane to stop answering.
+func (c *chaos) blockLog(ctx context.Context, f *Fault) error {
+	c.log.block(true)
+	defer c.log.block(false)
 	until := time.Now().Add(f.For)
 	var asking sync.WaitGroup
 	failed := make(chan error, logAsks)
@@ -164,7 +164,7 @@ func (c *chaos) standLog(ctx context.Context, f *Fault) error {
 					err = fmt.Errorf("status %d", status)
 				}
 				if err != nil {
-					failed <- fmt.Errorf("while the log stood, request %d was not answered: %w", n+1, err)
+					failed <- fmt.Errorf("while the log was blocked, request %d was not answered: %w", n+1, err)
 					return
 				}
 			}

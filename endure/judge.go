@@ -41,9 +41,9 @@ func (c *chaos) done(f *Fault, lasted, took time.Duration) {
 // look tells what came into the books that no fault excuses, and what the daemon said that none may.
 func (c *chaos) look(f *Fault) {
 	now := map[string]uint64{}
-	for _, field := range c.fields() {
-		for name, n := range field.books() {
-			now[field.name+" "+name] = n
+	for _, bed := range c.testbeds() {
+		for name, n := range bed.books() {
+			now[bed.name+" "+name] = n
 		}
 	}
 	bad := c.log.broken()
@@ -69,7 +69,7 @@ func (c *chaos) finish() {
 	if c.report.Dead {
 		return
 	}
-	for _, f := range c.fields() {
+	for _, f := range c.testbeds() {
 		f.endTraffic()
 		for name, m := range f.meters() {
 			n := m.Counts()
@@ -85,7 +85,7 @@ func (c *chaos) finish() {
 		}
 		e.kill()
 	}
-	for _, f := range c.fields() {
+	for _, f := range c.testbeds() {
 		f.close()
 	}
 	c.proxy.Stop()

@@ -18,12 +18,12 @@ type logWatch struct {
 	write *os.File // for the daemon
 	ended chan struct{}
 
-	mu     sync.Mutex
-	taken  *sync.Cond // standing has ended
-	stands bool
-	last   []string // of all
-	words  []string // of those that aren't about what goes well
-	bad    []string
+	mu        sync.Mutex
+	unblocked *sync.Cond
+	blocked   bool
+	last      []string // of all
+	words     []string // of those that aren't about what goes well
+	bad       []string
 }
 
 const (
@@ -45,7 +45,7 @@ func newLogWatch() (*logWatch, error) {
 		return nil, err
 	}
 	w := &logWatch{write: write, ended: make(chan struct{})}
-	w.taken = sync.NewCond(&w.mu)
+	w.unblocked = sync.NewCond(&w.mu)
 	go w.run(read)
 	return w, nil
 }
@@ -65,12 +65,12 @@ func (w *logWatch) run(read *os.File) {
 	}
 }
 
-// line takes one, or waits while the log stands.
+// line takes one, or waits while the log is blocked.
 func (w *logWatch) line(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.stands {
-		w.taken.Wait()
+	for w.blocked {
+		w.unblocked.Wait()
 	}
 	w.last = keep(w.last, line)
 	if !strings.Contains(line, `"level":"info"`) {
@@ -86,12 +86,12 @@ func keep(lines []string, line string) []string {
 	return lines[max(0, len(lines)-keptLines):]
 }
 
-// stand has it take nothing, or go on.
-func (w *logWatch) stand(on bool) {
+// block has it take nothing, or go on.
+func (w *logWatch) block(on bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.stands = on
-	w.taken.Broadcast()
+	w.blocked = on
+	w.unblocked.Broadcast()
 }
 
 // lines gives the last ones: first warnings and errors, which many requests may have followed, then all.
@@ -110,7 +110,7 @@ func (w *logWatch) broken() []string {
 
 // close returns when all was read; the daemon has ended.
 func (w *logWatch) close() {
-	w.stand(false)
+	w.block(false)
 	_ = w.write.Close()
 	<-w.ended
 }

@@ -30,12 +30,12 @@ func TestLogWatch(t *testing.T) {
 	}
 }
 
-func TestALogThatStands(t *testing.T) {
+func TestABlockedLog(t *testing.T) {
 	w, err := newLogWatch()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.stand(true)
+	w.block(true)
 	written := make(chan int, 1)
 	go func() {
 		n, _ := fmt.Fprint(w.write, strings.Repeat("a line of a log that nobody takes\n", 100*pipeBytes/10))
@@ -46,7 +46,7 @@ func TestALogThatStands(t *testing.T) {
 		t.Errorf("%d bytes were taken", n)
 	case <-time.After(100 * time.Millisecond): // for what must not happen there is nothing else to wait for
 	}
-	w.stand(false)
+	w.block(false)
 	<-written
 	w.close()
 }

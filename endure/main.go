@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command endure holds a Control Plane to what it must stand: "chaos" does faults to the daemon and to what connects to it,
+// Command endure tests how a Control Plane stands up to faults and to time: "chaos" does faults to the daemon and to what connects to it,
 // at random by a seed, and wants all to be well soon after each; "soak" loads it for long, and wants it to grow no larger. The
 // daemon is the real one, built from this tree and run as a process of its own; docs/resilience.md has more. Run it in
 // the module (go run ./endure chaos).
@@ -45,7 +45,7 @@ type usageError struct{ error }
 
 // run is the whole program but for the process: it gives the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := &cobra.Command{Use: "endure", Short: "Hold a Control Plane to what it must stand", SilenceErrors: true, SilenceUsage: true,
+	root := &cobra.Command{Use: "endure", Short: "Test how a Control Plane stands up to faults and to time", SilenceErrors: true, SilenceUsage: true,
 		Args: noArgs, RunE: func(*cobra.Command, []string) error { return usageError{errors.New("say what: chaos or soak")} }}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(chaosCommand(stderr), soakCommand(stderr))

@@ -15,7 +15,7 @@ const (
 	DaemonStopped Kind = "daemon stopped"
 	DaemonKilled  Kind = "daemon killed"
 	TableFull     Kind = "descriptors full"
-	LogStands     Kind = "log stands"
+	LogBlocked    Kind = "log blocked"
 	EdgeStopped   Kind = "edge stopped"
 	EdgeKilled    Kind = "edge killed"
 	LinksReset    Kind = "links reset"
@@ -53,7 +53,7 @@ var kinds = []kind{
 	{DaemonStopped, 1, 200 * time.Millisecond, 6 * time.Second, theDaemon, 0},
 	{DaemonKilled, 1, 0, 0, theDaemon, 0},
 	{TableFull, 1, 500 * time.Millisecond, 2 * time.Second, theDaemon, 0},
-	{LogStands, 1, time.Second, 3 * time.Second, theLog, 0},
+	{LogBlocked, 1, time.Second, 3 * time.Second, theLog, 0},
 	{EdgeStopped, 2, 500 * time.Millisecond, 7 * time.Second, realEdge, 1},
 	{EdgeKilled, 3, 0, time.Second, realEdge, 1},
 	{LinksReset, 4, 0, 0, someEdges, 30},

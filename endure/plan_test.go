@@ -87,7 +87,7 @@ func TestWhatMayOverlap(t *testing.T) {
 		{"peers disturb nobody", fault(DeafEdge, 1), fault(DeafEdge, 1), true},
 		{"the daemon waits for others", fault(LinksReset, 1), fault(DaemonKilled, 2), false},
 		{"others wait for the daemon", fault(DaemonStopped, 1), fault(LinksReset, 2), false},
-		{"others wait for the log", fault(LogStands, 1), fault(HalfFrames, 2), false},
+		{"others wait for the log", fault(LogBlocked, 1), fault(HalfFrames, 2), false},
 	} {
 		s := newSchedule()
 		c.running.Number, c.next.Number = 1, 2

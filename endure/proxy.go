@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// proxy stands between some Edges and the Edge wire.
+// proxy is between some Edges and the Edge wire.
 type proxy struct{ *toxiproxy.Proxy }
 
 func startProxy(upstream string) (*proxy, error) {

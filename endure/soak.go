@@ -113,13 +113,13 @@ func soakCommand(progress io.Writer) *cobra.Command {
 
 // soak is a run under way.
 type soak struct {
-	opts   soakOptions
-	log    *logWatch
-	daemon *daemon.Daemon
-	ask    *asker
-	debug  *asker
-	field  *field
-	report *SoakReport
+	opts    soakOptions
+	log     *logWatch
+	daemon  *daemon.Daemon
+	ask     *asker
+	debug   *asker
+	testbed *testbed
+	report  *SoakReport
 }
 
 // runSoak does a run and gives its report; an error when nothing could be done.
@@ -144,18 +144,18 @@ func runSoak(ctx context.Context, o soakOptions) (*SoakReport, error) {
 	defer s.daemon.Close()
 	a := s.daemon.Addresses()
 	s.ask, s.debug = newAsker("http://"+a.HTTP), newAsker("http://"+a.Debug)
-	s.field = newField("soak", where{s.ask.base, a.EdgeWire, "ws://" + a.Wire + "/client"}, o.edges, o.rates)
-	defer s.field.close()
-	if err := s.field.begin(ctx); err != nil {
+	s.testbed = newTestbed("soak", where{s.ask.base, a.EdgeWire, "ws://" + a.Wire + "/client"}, o.edges, o.rates)
+	defer s.testbed.close()
+	if err := s.testbed.begin(ctx); err != nil {
 		return nil, fmt.Errorf("the Edges don't connect: %w", err)
 	}
 	if err := s.perform(ctx); err != nil {
 		return nil, err
 	}
-	s.field.endTraffic()
-	s.report.Books = s.field.books()
+	s.testbed.endTraffic()
+	s.report.Books = s.testbed.books()
 	s.report.Broken = s.log.broken()
-	for name, m := range s.field.meters() {
+	for name, m := range s.testbed.meters() {
 		s.report.Asked[name] = m.Counts().OK
 	}
 	s.report.judge()
@@ -166,7 +166,7 @@ func runSoak(ctx context.Context, o soakOptions) (*SoakReport, error) {
 func (s *soak) perform(ctx context.Context) error {
 	churning, enough := context.WithCancel(ctx)
 	var churn sync.WaitGroup
-	churn.Go(func() { s.field.fleet.Churn(churning, churnPercent*float64(s.opts.edges)/100, churnAway) })
+	churn.Go(func() { s.testbed.fleet.Churn(churning, churnPercent*float64(s.opts.edges)/100, churnAway) })
 	defer churn.Wait()
 	defer enough()
 	began, every := time.Now(), max(soakLeast, s.opts.duration/soakSamples)

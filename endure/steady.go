@@ -61,7 +61,7 @@ func (c *chaos) allSteady() bool { return c.ask.ok("/readyz", steadyTime) && c.u
 
 // unsteadyFleet looks at everything, also with the daemon's eyes.
 func (c *chaos) unsteadyFleet() string {
-	for _, f := range c.fields() {
+	for _, f := range c.testbeds() {
 		if !f.whole() {
 			return fmt.Sprintf("%d of %d Edges of %s are connected", f.fleet.Connected(), f.edges, f.name)
 		}

@@ -103,13 +103,13 @@ func newRun(target *Target, s *Scenario, watch Watch) *run {
 
 // perform goes through the phases. The fleet is closed at its end, whatever happened.
 func (r *run) perform(ctx context.Context) error {
-	weigh := r.scales()
+	recordGrowth := r.memoryBefore()
 	r.phases.set(Connecting)
 	err := r.connect(ctx)
 	if err == nil {
 		debug.FreeOSMemory() // what ten thousand dials and hellos left is garbage
 		sleepUntil(ctx, time.Now().Add(settleTime))
-		weigh()
+		recordGrowth()
 		r.load(ctx)
 	}
 	r.result.Connected = r.fleet.Connected()
@@ -118,8 +118,9 @@ func (r *run) perform(ctx context.Context) error {
 	return err
 }
 
-// scales weigh both sides now, and again when they are called: the difference is what the Edges took.
-func (r *run) scales() (weigh func()) {
+// memoryBefore notes how much memory both sides hold before the Edges connect. What it gives is called once they are connected, and
+// records how much more each side holds then by Edge.
+func (r *run) memoryBefore() (recordGrowth func()) {
 	debug.FreeOSMemory()
 	self := measure.Process{Pid: os.Getpid()}
 	server, own := r.server.usage(), usage(self)

@@ -1,5 +1,5 @@
 // Command iop-load connects many simulated Edges to a Control Plane, puts load on it by schedule, disturbs it as a scenario
-// says, and reports what it found: latencies, errors, and every answer that was lost, doubled or misrouted.
+// says, and reports what it found: latencies, errors, and every answer that was lost, duplicated or misrouted.
 package main
 
 import (
@@ -44,7 +44,7 @@ func (c *command) cobra() *cobra.Command {
 		Use:     "iop-load [scenario]",
 		Short:   "Load a Control Plane with many simulated Edges",
 		Long: `Connects simulated Edges to a Control Plane and asks and commands them through it, by a schedule that doesn't wait for
-answers; times count from the moment a request was due. Everything is held against the books: an answer that is lost, doubled
+answers; times count from the moment a request was due. Everything is held against the books: an answer that is lost, duplicated
 or misrouted, a command that runs twice and an event out of order fail the run.
 
 A scenario is a built-in one by its name ("iop-load list" shows them), or the path of a YAML file; without one, flags say all.

@@ -2,7 +2,7 @@ package measure
 
 import "time"
 
-// Sample is how things stood at one moment, and what was since the sample before. What wasn't measured is nil.
+// Sample is how things were at one moment, and what was since the sample before. What wasn't measured is nil.
 type Sample struct {
 	AtS       float64  `json:"at_s"` // from the beginning of the run
 	Phase     string   `json:"phase"`

@@ -113,7 +113,7 @@ func drawAxes(b *strings.Builder, x plot.Axis, xTicks []float64, xUnit string, y
 	}
 	for _, v := range xTicks {
 		if x.At(v) > x.Length-xUnitRoom {
-			continue // there stands the unit
+			continue // the unit is there
 		}
 		fmt.Fprintf(b, `<text class="x" x="%.1f" y="%g">%s</text>`, left+x.At(v), chartHeight-8, plot.Label(v))
 	}

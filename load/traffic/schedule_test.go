@@ -36,7 +36,7 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// A server that stands still doesn't hold the schedule up, and what was due meanwhile keeps its time.
+// A server that stalls doesn't hold the schedule up, and what was due meanwhile keeps its time.
 func TestScheduleKeepsToItsTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

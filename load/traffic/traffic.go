@@ -55,7 +55,7 @@ type Traffic struct {
 
 const (
 	// maxInFlight bounds what is under way. What is due beyond it is counted as not sent: this side is at its limit, or the
-	// server stands still.
+	// server is stalled.
 	maxInFlight = 8192
 	// maxConns bounds the HTTP connections, so that the Edges have the descriptors; a request that waits for one is timed with
 	// its wait.
@@ -136,7 +136,7 @@ func (t *Traffic) Outage(on bool) {
 	}
 }
 
-// excuse remembers how things stood when a request began, and tells at its end whether something was done to the
+// excuse remembers how things were when a request began, and tells at its end whether something was done to the
 // Edge, or to the server, meanwhile. For requests that are about no Edge, edge is -1.
 func (t *Traffic) excuse(edge int) func() bool {
 	outage := t.outage.Load()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// stand is one of the servers, running, with its Edges connected.
-type stand struct {
+// rig is one of the servers, running, with its Edges connected.
+type rig struct {
 	*server
 	name  string
 	set   *settings
@@ -18,13 +18,13 @@ type stand struct {
 	hellos time.Duration // CPU of the server meanwhile
 }
 
-// openStand returns when all n Edges have been answered. They send heartbeats from then on.
-func openStand(ctx context.Context, set *settings, k kind, n int) (*stand, error) {
+// openRig returns when all n Edges have been answered. They send heartbeats from then on.
+func openRig(ctx context.Context, set *settings, k kind, n int) (*rig, error) {
 	server, err := start(k.options)
 	if err != nil {
 		return nil, err
 	}
-	s := &stand{server: server, name: k.name, set: set}
+	s := &rig{server: server, name: k.name, set: set}
 	if err := s.open(ctx, n); err != nil {
 		s.close()
 		return nil, err
@@ -32,7 +32,7 @@ func openStand(ctx context.Context, set *settings, k kind, n int) (*stand, error
 	return s, nil
 }
 
-func (s *stand) open(ctx context.Context, n int) (err error) {
+func (s *rig) open(ctx context.Context, n int) (err error) {
 	// What the first connections and scrapes make once is no Edge's cost.
 	if err := s.warmUp(ctx, min(n, warmEdges), s.set.shape); err != nil {
 		return fmt.Errorf("warming up: %w", err)
@@ -53,10 +53,10 @@ func (s *stand) open(ctx context.Context, n int) (err error) {
 }
 
 // edges is how many there are.
-func (s *stand) edges() int { return len(s.fleet.all) }
+func (s *rig) edges() int { return len(s.fleet.all) }
 
 // spent gives the CPU that the server used while f ran, and how long that took.
-func (s *stand) spent(f func() error) (cpu, took time.Duration, err error) {
+func (s *rig) spent(f func() error) (cpu, took time.Duration, err error) {
 	before, err := cpuOf(s.Process())
 	if err != nil {
 		return 0, 0, err
@@ -70,7 +70,7 @@ func (s *stand) spent(f func() error) (cpu, took time.Duration, err error) {
 	return after - before, took, err
 }
 
-func (s *stand) close() {
+func (s *rig) close() {
 	if s.fleet != nil {
 		s.fleet.close()
 	}

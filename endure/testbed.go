@@ -13,8 +13,8 @@ import (
 	"iop/load/traffic"
 )
 
-// field is some simulated Edges, the load on them, and its books.
-type field struct {
+// testbed is some simulated Edges, the load on them, and its books.
+type testbed struct {
 	name    string
 	edges   int
 	ledger  *ledger.Ledger
@@ -25,10 +25,10 @@ type field struct {
 	running sync.WaitGroup
 }
 
-// where is what a field talks to.
+// where is what a testbed talks to.
 type where struct{ http, edgeWire, clientWire string }
 
-// rates are a field's requests a second, and its live readers.
+// rates are a testbed's requests a second, and its live readers.
 type rates struct{ status, commands, clients, readers int }
 
 const (
@@ -43,89 +43,89 @@ const (
 	connectTime   = 60 * time.Second
 )
 
-func newField(name string, w where, edges int, r rates) *field {
+func newTestbed(name string, w where, edges int, r rates) *testbed {
 	prefix := name + "-"
-	f := &field{name: name, edges: edges, ledger: ledger.New(prefix, edges)}
-	f.fleet = fleet.New(fleet.Options{
+	b := &testbed{name: name, edges: edges, ledger: ledger.New(prefix, edges)}
+	b.fleet = fleet.New(fleet.Options{
 		Address: w.edgeWire, Count: edges, IDPrefix: prefix, Nodes: 2, Providers: 2, PushInterval: pushEvery,
-		Reconnect: firstRetry, ReconnectMax: lastRetry, CommandPhaseDelay: phaseDelay, Ledger: f.ledger,
+		Reconnect: firstRetry, ReconnectMax: lastRetry, CommandPhaseDelay: phaseDelay, Ledger: b.ledger,
 	})
-	f.traffic = traffic.New(traffic.Options{
-		HTTP: w.http, Wire: w.clientWire, Edges: edges, IDPrefix: prefix, Ledger: f.ledger, Calm: f.fleet.Calm,
+	b.traffic = traffic.New(traffic.Options{
+		HTTP: w.http, Wire: w.clientWire, Edges: edges, IDPrefix: prefix, Ledger: b.ledger, Calm: b.fleet.Calm,
 		Duration:   24 * time.Hour, // it is ended
 		StatusRate: r.status, SummaryRate: 1, CommandRate: r.commands, ClientRate: r.clients,
 		Timeout: requestTime, CommandTimeout: requestTime, PhasedPercent: phasedPercent, PhaseDelay: phaseDelay, Readers: r.readers,
 	})
-	return f
+	return b
 }
 
-func (f *field) id(edge int) string { return ledger.EdgeID(f.name+"-", edge) }
+func (b *testbed) id(edge int) string { return ledger.EdgeID(b.name+"-", edge) }
 
 // begin connects all Edges and begins the load.
-func (f *field) begin(ctx context.Context) error {
-	f.fleet.Connect()
+func (b *testbed) begin(ctx context.Context) error {
+	b.fleet.Connect()
 	connecting, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
-	if _, err := f.fleet.AwaitAll(connecting); err != nil {
+	if _, err := b.fleet.AwaitAll(connecting); err != nil {
 		return err
 	}
 	running, stop := context.WithCancel(ctx)
-	f.stop = stop
-	f.running.Go(func() { f.traffic.Run(running) })
+	b.stop = stop
+	b.running.Go(func() { b.traffic.Run(running) })
 	return nil
 }
 
 // endTraffic returns when what was asked is answered.
-func (f *field) endTraffic() {
-	if f.stop != nil {
-		f.stop()
+func (b *testbed) endTraffic() {
+	if b.stop != nil {
+		b.stop()
 	}
-	f.running.Wait()
+	b.running.Wait()
 }
 
 // close ends everything; a second call does nothing.
-func (f *field) close() {
-	f.endTraffic()
+func (b *testbed) close() {
+	b.endTraffic()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
-	f.fleet.Close(ctx)
+	b.fleet.Close(ctx)
 }
 
 // whole tells whether each of its Edges is connected, and those that were disturbed are calm again.
-func (f *field) whole() bool {
-	if f.fleet.Connected() < f.edges {
+func (b *testbed) whole() bool {
+	if b.fleet.Connected() < b.edges {
 		return false
 	}
-	for i := range f.edges {
-		if !f.calm(i) {
+	for i := range b.edges {
+		if !b.calm(i) {
 			return false
 		}
 	}
 	return true
 }
 
-func (f *field) calm(edge int) bool {
-	_, calm := f.fleet.Calm(edge)
+func (b *testbed) calm(edge int) bool {
+	_, calm := b.fleet.Calm(edge)
 	return calm
 }
 
 // books are what must stay at zero, by name.
-func (f *field) books() map[string]uint64 {
-	t := f.ledger.Totals()
-	b := map[string]uint64{"lost": t.Lost, "duplicated": t.Duplicated, "misrouted": t.Misrouted,
+func (b *testbed) books() map[string]uint64 {
+	t := b.ledger.Totals()
+	books := map[string]uint64{"lost": t.Lost, "duplicated": t.Duplicated, "misrouted": t.Misrouted,
 		"executed twice": t.ExecutedTwice, "out of order": t.OutOfOrder}
-	for name, m := range f.meters() {
+	for name, m := range b.meters() {
 		for kind, n := range m.Counts().Kinds {
 			if kind != "lost" { // the ledger has it
-				b[name+": "+kind] = n
+				books[name+": "+kind] = n
 			}
 		}
 	}
-	return b
+	return books
 }
 
-func (f *field) meters() map[string]*measure.Meter {
-	t := f.traffic
+func (b *testbed) meters() map[string]*measure.Meter {
+	t := b.traffic
 	return map[string]*measure.Meter{"status": t.Status, "summary": t.Summaries, "command": t.Commands, "settling": t.Settled,
 		"client": t.Clients, "stream": t.Readers}
 }
