@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -44,13 +45,20 @@ func newLogWatch() (*logWatch, error) {
 	if _, err := unix.FcntlInt(write.Fd(), unix.F_SETPIPE_SZ, pipeBytes); err != nil {
 		return nil, err
 	}
-	w := &logWatch{write: write, ended: make(chan struct{})}
-	w.unblocked = sync.NewCond(&w.mu)
-	go w.run(read)
+	w := watchLog(read)
+	w.write = write
 	return w, nil
 }
 
-func (w *logWatch) run(read *os.File) {
+// watchLog takes what is read until its end.
+func watchLog(read io.ReadCloser) *logWatch {
+	w := &logWatch{ended: make(chan struct{})}
+	w.unblocked = sync.NewCond(&w.mu)
+	go w.run(read)
+	return w
+}
+
+func (w *logWatch) run(read io.ReadCloser) {
 	defer close(w.ended)
 	defer read.Close()
 	lines := bufio.NewReaderSize(read, pipeBytes)

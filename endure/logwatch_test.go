@@ -4,9 +4,10 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"testing"
-	"time"
+	"testing/synctest"
 )
 
 func TestLogWatch(t *testing.T) {
@@ -31,22 +32,25 @@ func TestLogWatch(t *testing.T) {
 }
 
 func TestABlockedLog(t *testing.T) {
-	w, err := newLogWatch()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.block(true)
-	written := make(chan int, 1)
-	go func() {
-		n, _ := fmt.Fprint(w.write, strings.Repeat("a line of a log that nobody takes\n", 100*pipeBytes/10))
-		written <- n
-	}()
-	select {
-	case n := <-written:
-		t.Errorf("%d bytes were taken", n)
-	case <-time.After(100 * time.Millisecond): // for what must not happen there is nothing else to wait for
-	}
-	w.block(false)
-	<-written
-	w.close()
+	synctest.Test(t, func(t *testing.T) {
+		const text = "a line of a log that nobody takes\n"
+		read, write := io.Pipe()
+		w := watchLog(read)
+		w.block(true)
+		done := false
+		go func() {
+			_, _ = io.WriteString(write, strings.Repeat(text, 2*pipeBytes/len(text)))
+			_ = write.Close()
+			done = true
+		}()
+		synctest.Wait()
+		if got := w.lines(); done || len(got) > 0 {
+			t.Errorf("a blocked log was taken: all of it %v, lines %q", done, got)
+		}
+		w.block(false)
+		<-w.ended
+		if got := w.lines(); len(got) == 0 || got[0] != text {
+			t.Errorf("when it goes on the lines are %q", got)
+		}
+	})
 }

@@ -86,11 +86,10 @@ func TestHeartbeats(t *testing.T) {
 	startFleet(t, cp, nil)
 	p := cp.peer()
 	isPing := func(m *iopv1.Envelope) bool { return m.GetPing() != nil }
-	p.hear("heartbeat", isPing)
-	began := time.Now()
-	p.hear("second heartbeat", isPing)
-	if took := time.Since(began); took < 900*time.Millisecond || took > 3*time.Second {
-		t.Errorf("the second heartbeat came after %v, want a second", took)
+	first, second := p.hear("heartbeat", isPing), p.hear("second heartbeat", isPing)
+	// How late it may come is the machine's affair; it doesn't come sooner.
+	if after := second.GetPing().SentAt.AsTime().Sub(first.GetPing().SentAt.AsTime()); after < 900*time.Millisecond {
+		t.Errorf("the second heartbeat was sent %v after the first, want a second", after)
 	}
 	p.ended() // it hears nothing for 2.5 intervals
 }
@@ -391,13 +390,15 @@ func TestNobodyListens(t *testing.T) {
 	cp := startFakeCP(t)
 	cp.listener.Close()
 	f := startFleet(t, cp, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if _, err := f.AwaitAll(ctx); err == nil {
-		t.Fatal("all are connected, to nobody")
+	for by := time.Now().Add(patience); f.Stats().Troubles["dial: refused"] < 2; time.Sleep(time.Millisecond) {
+		if time.Now().After(by) {
+			t.Fatalf("troubles %v", f.Stats().Troubles)
+		}
 	}
-	if n := f.Stats().Troubles["dial: refused"]; n == 0 {
-		t.Errorf("troubles %v", f.Stats().Troubles)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.AwaitAll(ctx); err == nil {
+		t.Error("all are connected, to nobody")
 	}
 }
 

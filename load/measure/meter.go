@@ -17,8 +17,8 @@ const (
 	digits   = 3
 )
 
-// NewHistogram makes one in microseconds.
-func NewHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(shortest, longest, digits) }
+// newHistogram makes one in microseconds.
+func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(shortest, longest, digits) }
 
 // Outcome is how a request ended.
 type Outcome struct {
@@ -51,7 +51,7 @@ type Counts struct {
 
 // NewMeter makes an empty one.
 func NewMeter() *Meter {
-	return &Meter{whole: NewHistogram(), interval: NewHistogram(), counts: Counts{Kinds: map[string]uint64{}, Excuses: map[string]uint64{}}}
+	return &Meter{whole: newHistogram(), interval: newHistogram(), counts: Counts{Kinds: map[string]uint64{}, Excuses: map[string]uint64{}}}
 }
 
 // Begin counts a request that is sent.

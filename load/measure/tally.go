@@ -19,7 +19,7 @@ func (m *Meter) Tally() Tally { return Tally{m.Counts(), m.Histogram()} }
 // Add adds another's.
 func (t *Tally) Add(o Tally) {
 	if t.Times == nil {
-		t.Times = NewHistogram()
+		t.Times = newHistogram()
 		t.Kinds, t.Excuses = map[string]uint64{}, map[string]uint64{}
 	}
 	t.Sent += o.Sent
@@ -27,13 +27,13 @@ func (t *Tally) Add(o Tally) {
 	t.Errors += o.Errors
 	t.Excused += o.Excused
 	t.NotSent += o.NotSent
-	AddKinds(t.Kinds, o.Kinds)
-	AddKinds(t.Excuses, o.Excuses)
+	addKinds(t.Kinds, o.Kinds)
+	addKinds(t.Excuses, o.Excuses)
 	t.Times.Merge(o.Times) // all have one range
 }
 
-// AddKinds adds counts by kind.
-func AddKinds(to, from map[string]uint64) {
+// addKinds adds counts by kind.
+func addKinds(to, from map[string]uint64) {
 	for kind, n := range from {
 		to[kind] += n
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
 
 	"iop/load/ledger"
@@ -116,7 +117,7 @@ func TestJudge(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Judge([]Threshold{own})
-	if r.OK || len(r.Thresholds) != len(Always)+1 || r.Thresholds[0].OK || !r.Thresholds[len(Always)].OK {
+	if r.OK || len(r.Thresholds) != len(always)+1 || r.Thresholds[0].OK || !r.Thresholds[len(always)].OK {
 		t.Errorf("with a lost answer: ok %v, %+v", r.OK, r.Thresholds)
 	}
 	r.Totals = ledger.Totals{}
@@ -155,7 +156,7 @@ func TestJSON(t *testing.T) {
 	if commands := all["commands"].(map[string]any); commands["p99_ms"] != nil {
 		t.Errorf("commands that were never sent have a p99 of %v, want null", commands["p99_ms"])
 	}
-	if list, ok := all["thresholds"].([]any); !ok || len(list) != len(Always) {
+	if list, ok := all["thresholds"].([]any); !ok || len(list) != len(always) {
 		t.Errorf("thresholds: %v", all["thresholds"])
 	}
 }
@@ -215,7 +216,7 @@ func TestPathLeavesGaps(t *testing.T) {
 }
 
 func TestBuckets(t *testing.T) {
-	h := measure.NewHistogram()
+	h := hdrhistogram.New(1, int64(time.Minute/time.Microsecond), 3)
 	for _, us := range []int64{50, 950, 1000, 5_000_000} {
 		if err := h.RecordValue(us); err != nil {
 			t.Fatal(err)

@@ -166,14 +166,14 @@ func compare(v float64, op string, limit float64) bool {
 	}
 }
 
-// Always are the thresholds that every run is held to.
-var Always = []string{"lost==0", "duplicated==0", "misrouted==0", "executed_twice==0", "out_of_order==0"}
+// always are the thresholds that every run is held to.
+var always = []string{"lost==0", "duplicated==0", "misrouted==0", "executed_twice==0", "out_of_order==0"}
 
 // Judge holds the report to thresholds: those that every run has, and its own.
 func (r *Report) Judge(own []Threshold) {
 	r.Thresholds, r.OK = nil, true
 	var all []Threshold
-	for _, text := range Always {
+	for _, text := range always {
 		t, err := ParseThreshold(text)
 		if err != nil {
 			panic(err) // it is written above
