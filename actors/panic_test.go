@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -96,17 +98,24 @@ func TestPanicInAnOwner(t *testing.T) {
 // A claim that the registry lost ends its connection in the end, instead of waiting for ever.
 func TestLostClaim(t *testing.T) {
 	bubble(t, testOptions(), func(t *testing.T, s *System) {
-		f := dial(t, s)
 		registry := s.registry
-		s.registry = s.operations // who doesn't know claims
+		s.registry = s.root().Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+			switch ctx.Message().(type) {
+			case *accepted, *claimWithdrawn, *ended, *connectionsAsk: // and claims are lost
+				ctx.Forward(registry)
+			}
+		}))
+		f := dial(t, s)
 		f.send(helloEnvelope(hello("e1")))
-		synctest.Wait()
-		s.registry = registry
 		began := time.Now()
 		f.ended()
 		if took := time.Since(began); took > time.Minute {
 			t.Errorf("waited %v", took)
 		}
+		wantEqual(t, "connections", connections(s), 0)
+		s.root().Stop(s.registry)
+		synctest.Wait()
+		s.registry = registry
 	})
 }
 
