@@ -13,6 +13,8 @@ var rules = []struct {
 }{
 	{"iop/proto", "iop/", "it is the bottom"},
 	{"iop/internal/wholefile", "iop/", "every package may use it"},
+	{"iop/internal/testkit", "iop/actors", "client's tests see the Control Plane from outside"},
+	{"iop/internal/testkit", "iop/httpapi", "client's tests see the Control Plane from outside"},
 	{"iop/wire", "iop/actors", "wire is below"},
 	{"iop/wire", "iop/edge", "wire is below"},
 	{"iop/wire", "iop/httpapi", "wire is below"},
@@ -48,6 +50,11 @@ func TestWhoMayImportWhom(t *testing.T) {
 				seen[r.of] = seen[r.of] || within(pkg, r.of)
 				if within(pkg, r.of) && strings.HasPrefix(imported, r.never) {
 					t.Errorf("%s imports %s: %s", pkg, imported, r.why)
+				}
+			}
+			for _, testing := range []string{"iop/internal/testkit", "iop/cmd/internal/scripttest"} {
+				if within(imported, testing) && !within(pkg, testing) {
+					t.Errorf("%s imports %s, which is for tests alone", pkg, imported)
 				}
 			}
 			if imported == "iop/configs" && !strings.HasPrefix(pkg, "iop/cmd/") {

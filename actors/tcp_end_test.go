@@ -9,19 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"iop/internal/testkit"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
-
-// eventually waits for what takes its time outside of a bubble.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for by := time.Now().Add(30 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(by) {
-			t.Fatalf("never so: %s", what)
-		}
-	}
-}
 
 func (s *overTCP) connections() int {
 	to := make(chan int, 1)
@@ -75,7 +66,7 @@ func churn(t *testing.T, s *overTCP) {
 	}
 	all.Wait()
 	asks.Wait()
-	eventually(t, "all connections have ended", func() bool { return s.connections() == 0 })
+	testkit.Eventually(t, "all connections have ended", func() bool { return s.connections() == 0 })
 	if answered.Load() == 0 || lost.Load() == 0 {
 		t.Errorf("%d asks were answered and %d not: nothing was shown", answered.Load(), lost.Load())
 	}
@@ -108,7 +99,7 @@ func TestHalfClose(t *testing.T) {
 		if m := soon(t, f.in); m.GetEdgeHelloResponse() == nil {
 			t.Fatalf("got %v", m)
 		}
-		eventually(t, "the connection has ended", func() bool { return s.connections() == 0 })
+		testkit.Eventually(t, "the connection has ended", func() bool { return s.connections() == 0 })
 		wantEqual(t, "why", s.reason("e1"), Goodbye)
 		fleet, _ := s.Fleet(context.Background())
 		wantEqual(t, "node", fleet.Get("e1").Pulse.Snapshot().Nodes()[0].NodeId, "last")
@@ -135,7 +126,7 @@ func TestFloodOverTCP(t *testing.T) {
 		<-to
 		flood.send(ping())
 		soon(t, flood.pongs) // behind all that
-		eventually(t, "all were handled", func() bool {
+		testkit.Eventually(t, "all were handled", func() bool {
 			page, _ := s.Events(context.Background(), EventQuery{Limit: frames + 10})
 			return len(page.Events) == frames+2
 		})
@@ -171,7 +162,7 @@ func TestRefusedOverTCP(t *testing.T) {
 				t.Fatalf("%s: got %v after the last word", name, m)
 			}
 			f.conn.Close()
-			eventually(t, name+" has ended", func() bool { return s.connections() == 0 })
+			testkit.Eventually(t, name+" has ended", func() bool { return s.connections() == 0 })
 		}
 		wantEqual(t, "why", s.reason("e1"), ProtocolError)
 	})
@@ -193,7 +184,7 @@ func TestSecondHelloOverTCP(t *testing.T) {
 			t.Fatalf("got %v after the last word", m)
 		}
 		f.conn.Close()
-		eventually(t, "the connection has ended", func() bool { return s.connections() == 0 })
+		testkit.Eventually(t, "the connection has ended", func() bool { return s.connections() == 0 })
 		fleet, _ := s.Fleet(context.Background())
 		if fleet.Get("e1").Pulse.Snapshot() != nil || len(f.pongs) > 0 {
 			t.Error("what came behind it was acted on")
@@ -214,7 +205,7 @@ func TestNoHelloOverTCP(t *testing.T) {
 		}
 		mute.conn.Close()
 		slow.conn.Close()
-		eventually(t, "both have ended", func() bool { return s.connections() == 0 && len(s.hellos) == 1 }) // the front's own
+		testkit.Eventually(t, "both have ended", func() bool { return s.connections() == 0 && len(s.hellos) == 1 }) // the front's own
 	})
 }
 
@@ -233,7 +224,7 @@ func TestClaimantGoneOverTCP(t *testing.T) {
 		}
 		claimant.conn.Close()
 		owner.conn.Close() // which is an end of the wait as its silence would be
-		eventually(t, "both are gone", func() bool { return s.connections() == 0 })
+		testkit.Eventually(t, "both are gone", func() bool { return s.connections() == 0 })
 		fleet, _ := s.Fleet(context.Background())
 		v := fleet.Get("e1")
 		wantEqual(t, "instance, connections", []any{v.InstanceID, v.Connections}, []any{"a", 1})

@@ -5,96 +5,55 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"iop/internal/testkit"
+	"iop/internal/testkit/testdaemon"
+	"iop/load/daemon"
 )
 
-// daemon is the real daemon as a process of its own.
-type daemon struct {
-	t         testing.TB
-	process   *exec.Cmd
-	ended     chan struct{}
-	log       bytes.Buffer
-	addresses struct {
-		HTTP     string `json:"http"`
-		Wire     string `json:"wire"`
-		EdgeWire string `json:"edge_wire"`
-	}
+// testDaemon is the real daemon as a process of its own.
+type testDaemon struct {
+	*daemon.Daemon
+	t   testing.TB
+	log string // a file
 }
 
-// startDaemon waits until it listens. Addresses that aren't given are free ones.
-func startDaemon(t testing.TB, args ...string) *daemon {
+func startDaemon(t testing.TB, args ...string) *testDaemon {
 	t.Helper()
-	d := &daemon{t: t, ended: make(chan struct{})}
-	file := filepath.Join(t.TempDir(), "addresses.json")
-	args = append([]string{"--dev", "--log-format", "json", "--http-listen", "127.0.0.1:0", "--wire-listen", "127.0.0.1:0", "--edge-wire-listen", "127.0.0.1:0", "--addresses-file", file}, args...)
-	program, err := daemonProgram()
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.process = exec.Command(program, args...)
-	d.process.Stderr = &d.log
-	d.process.Dir = t.TempDir()
-	if err := d.process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { defer close(d.ended); _ = d.process.Wait() }()
-	t.Cleanup(d.stop)
-	for deadline := time.Now().Add(soon); ; time.Sleep(10 * time.Millisecond) { // there is nothing else to wait on
-		text, err := os.ReadFile(file)
-		if err == nil && json.Unmarshal(text, &d.addresses) == nil {
-			return d
-		}
-		select {
-		case <-d.ended:
-			t.Fatalf("the daemon ended:\n%s", d.log.String())
-		default:
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the daemon doesn't listen")
-		}
+	t.Cleanup(func() { _ = log.Close() })
+	return &testDaemon{testdaemon.Start(t, log, append([]string{"--log-format", "json"}, args...)...), t, log.Name()}
+}
+
+// crash ends it without a word, and starts it anew at the same addresses.
+func (d *testDaemon) crash() {
+	d.t.Helper()
+	d.Kill()
+	if err := d.Again(); err != nil {
+		d.t.Fatal(err)
 	}
 }
 
-func (d *daemon) stop() {
-	_ = d.process.Process.Signal(syscall.SIGTERM)
-	<-d.ended
-}
-
-// kill ends it as a crash would.
-func (d *daemon) kill() {
-	_ = d.process.Process.Kill()
-	<-d.ended
-}
-
-func (d *daemon) repository(o Options) *Repository {
-	return repositoryOf(d.t, "http://"+d.addresses.HTTP, o)
-}
-
-// eventually wants ask to be true before long.
-func eventually(t testing.TB, what string, ask func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(soon); !ask(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
+func (d *testDaemon) repository(o Options) *Repository {
+	return repositoryOf(d.t, "http://"+d.Addresses().HTTP, o)
 }
 
 func TestRealEdges(t *testing.T) {
 	d := startDaemon(t)
 	r, ctx := d.repository(Options{}), within(t)
 	for _, id := range []string{"c", "a", "b"} {
-		connectEdge(t, d.addresses.EdgeWire, id)
+		connectEdge(t, d.Addresses().EdgeWire, id)
 	}
 	var ids []string
 	for e, err := range r.AllEdges(ctx, EdgeQuery{Limit: 1}) {
@@ -124,14 +83,14 @@ func TestRealEdges(t *testing.T) {
 func TestRealStatusAndFleet(t *testing.T) {
 	d := startDaemon(t)
 	r, ctx := d.repository(Options{}), within(t)
-	gone := connectEdge(t, d.addresses.EdgeWire, "a")
-	connectEdge(t, d.addresses.EdgeWire, "b")
+	gone := connectEdge(t, d.Addresses().EdgeWire, "a")
+	connectEdge(t, d.Addresses().EdgeWire, "b")
 	s, err := r.Status(ctx, "b", StatusQuery{Timeout: soon})
 	if err != nil || s.Source != "live" || s.Stale || s.ObservedAt == nil || len(s.Nodes) != 1 || s.Nodes[0].Providers[0].General != (Counters{8, 3, 1}) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	gone.close()
-	eventually(t, "a is gone", func() bool { e, err := r.Edge(ctx, "a"); return err == nil && !e.Connected })
+	testkit.Eventually(t, "a is gone", func() bool { e, err := r.Edge(ctx, "a"); return err == nil && !e.Connected })
 	_, err = r.Status(ctx, "a", StatusQuery{})
 	var p *Problem
 	if !errors.As(err, &p) || p.Code != EdgeDisconnected || p.DisconnectedAt == nil || *p.DisconnectReason != "connection_closed" || p.RequestID == "" {
@@ -165,7 +124,7 @@ func TestRealStatusAndFleet(t *testing.T) {
 func TestRealCommands(t *testing.T) {
 	d := startDaemon(t)
 	r, ctx := d.repository(Options{}), within(t)
-	e := connectEdge(t, d.addresses.EdgeWire, "a")
+	e := connectEdge(t, d.Addresses().EdgeWire, "a")
 	c := Command{EdgeID: "a", Operation: "ok", NodeID: "gpu-1", Parameters: map[string]any{"n": 1.5}, Reason: "why", Key: NewKey()}
 	o, err := r.Command(ctx, c)
 	if err != nil || o.State != Succeeded || *o.NodeID != "gpu-1" || *o.Reason != "why" || o.RequestedBy != nil || o.FinishedAt == nil ||
@@ -246,7 +205,7 @@ func TestRealEvents(t *testing.T) {
 			}
 		}
 	}()
-	connectEdge(t, d.addresses.EdgeWire, "a").close()
+	connectEdge(t, d.Addresses().EdgeWire, "a").close()
 	next := func(want string) {
 		t.Helper()
 		select {
@@ -261,11 +220,9 @@ func TestRealEvents(t *testing.T) {
 	next("gap restarted")
 	next("edge_connected a")
 	next("edge_disconnected a")
-	args := []string{"--http-listen", d.addresses.HTTP, "--edge-wire-listen", d.addresses.EdgeWire}
-	d.kill()
-	d = startDaemon(t, args...)
+	d.crash()
 	next("gap restarted")
-	connectEdge(t, d.addresses.EdgeWire, "b")
+	connectEdge(t, d.Addresses().EdgeWire, "b")
 	next("edge_connected b")
 	cancel()
 	<-ended
@@ -280,17 +237,15 @@ func TestRealEvents(t *testing.T) {
 func TestRealCommandIsNotRunTwiceOverACrash(t *testing.T) {
 	d := startDaemon(t)
 	r := d.repository(Options{})
-	args := []string{"--http-listen", d.addresses.HTTP, "--edge-wire-listen", d.addresses.EdgeWire}
-	first := connectEdge(t, d.addresses.EdgeWire, "a")
+	first := connectEdge(t, d.Addresses().EdgeWire, "a")
 	result := make(chan error, 1)
 	go func() {
 		_, err := r.Command(within(t), Command{EdgeID: "a", Operation: "silent"})
 		result <- err
 	}()
-	eventually(t, "the Edge has the command", func() bool { return first.ran("silent") == 1 })
-	d.kill()
-	d = startDaemon(t, args...)
-	second := connectEdge(t, d.addresses.EdgeWire, "a")
+	testkit.Eventually(t, "the Edge has the command", func() bool { return first.ran("silent") == 1 })
+	d.crash()
+	second := connectEdge(t, d.Addresses().EdgeWire, "a")
 	err := <-result
 	if u := (*Uncertain)(nil); !errors.As(err, &u) || !u.Restarted {
 		t.Errorf("got %v", err)
@@ -309,7 +264,7 @@ func TestRealTokens(t *testing.T) {
 	}
 	d := startDaemon(t, "--config", file)
 	ctx := within(t)
-	connectEdge(t, d.addresses.EdgeWire, "a")
+	connectEdge(t, d.Addresses().EdgeWire, "a")
 	if _, err := d.repository(Options{}).Edge(ctx, "a"); !errors.Is(err, Unauthenticated) {
 		t.Errorf("without token: %v", err)
 	}
@@ -324,7 +279,7 @@ func TestRealTokens(t *testing.T) {
 	if err != nil || *o.RequestedBy != "alice" {
 		t.Errorf("an operator commands: %+v, %v", o, err)
 	}
-	wireURL := "ws://" + d.addresses.Wire
+	wireURL := "ws://" + d.Addresses().Wire
 	if _, err := DialWire(ctx, wireURL, WireOptions{Token: "wrong"}); !errors.Is(err, Unauthenticated) {
 		t.Errorf("hello with a wrong token: %v", err)
 	}
@@ -336,8 +291,10 @@ func TestRealTokens(t *testing.T) {
 		t.Errorf("%+v, %v", trip, err)
 	}
 	w.Close()
-	d.stop()
-	if !bytes.Contains(d.log.Bytes(), []byte("ticket-7")) {
-		t.Error("the request's id isn't in the log")
+	if err := d.Stop(); err != nil {
+		t.Error(err)
+	}
+	if log, err := os.ReadFile(d.log); err != nil || !bytes.Contains(log, []byte("ticket-7")) {
+		t.Errorf("the request's id isn't in the log, %v", err)
 	}
 }

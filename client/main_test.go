@@ -5,41 +5,17 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"iop/internal/testkit"
+
 	"iop/wire/backoff"
 )
 
-// scratch has what the tests build.
-var scratch string
-
-func TestMain(m *testing.M) {
-	var err error
-	if scratch, err = os.MkdirTemp("", "iop-client-test-"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		_ = os.RemoveAll(scratch)
-		os.Exit(code)
-	}))
-}
-
-// daemonProgram builds the real daemon, once, when a test wants it: the processes of a fuzzing run don't.
-var daemonProgram = sync.OnceValues(func() (string, error) {
-	program := filepath.Join(scratch, "iop-control-plane")
-	if out, err := exec.Command("go", "build", "-o", program, "iop/cmd/iop-control-plane").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("the daemon can't be built: %w\n%s", err, out)
-	}
-	return program, nil
-})
+func TestMain(m *testing.M) { goleak.VerifyTestMain(testkit.Cleaning{M: m}) }
 
 // soon is a time by which everything here has happened, also on a busy machine.
 const soon = 30 * time.Second

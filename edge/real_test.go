@@ -2,18 +2,13 @@ package edge
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"math/big"
 	"net"
 	"net/http/httptest"
 	"testing"
 	"time"
 
+	"iop/internal/testkit"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -112,16 +107,16 @@ func acceptReal(t *testing.T, l net.Listener) *peer {
 }
 
 func TestTLSWithClientCertificate(t *testing.T) {
-	ca := newAuthority(t)
+	ca := testkit.NewAuthority()
 	listener := tls.NewListener(listen(t), &tls.Config{
-		Certificates: []tls.Certificate{ca.certificate(t, "control-plane.test")},
-		ClientCAs:    ca.pool(), ClientAuth: tls.RequireAndVerifyClientCert,
+		Certificates: []tls.Certificate{ca.Pair("control-plane.test")},
+		ClientCAs:    ca.Pool(), ClientAuth: tls.RequireAndVerifyClientCert,
 	})
 	tries := 0
 	runReal(t, Options{Address: listener.Addr().String(), TLS: func() (*tls.Config, error) {
-		c := &tls.Config{RootCAs: ca.pool(), ServerName: "control-plane.test"}
+		c := &tls.Config{RootCAs: ca.Pool(), ServerName: "control-plane.test"}
 		if tries++; tries > 1 { // the first try has no certificate yet
-			c.Certificates = []tls.Certificate{ca.certificate(t, "seoul-1")}
+			c.Certificates = []tls.Certificate{ca.Pair("seoul-1")}
 		}
 		return c, nil
 	}})
@@ -144,11 +139,11 @@ func TestTLSWithClientCertificate(t *testing.T) {
 }
 
 func TestTLSVerifiesTheAddressUnlessTold(t *testing.T) {
-	ca := newAuthority(t)
-	listener := tls.NewListener(listen(t), &tls.Config{Certificates: []tls.Certificate{ca.certificate(t, "control-plane.test")}})
+	ca := testkit.NewAuthority()
+	listener := tls.NewListener(listen(t), &tls.Config{Certificates: []tls.Certificate{ca.Pair("control-plane.test")}})
 	tries := 0
 	runReal(t, Options{Address: listener.Addr().String(), TLS: func() (*tls.Config, error) {
-		c := &tls.Config{RootCAs: ca.pool()}
+		c := &tls.Config{RootCAs: ca.Pool()}
 		if tries++; tries > 1 {
 			c.ServerName = "control-plane.test"
 		}
@@ -163,52 +158,4 @@ func TestTLSVerifiesTheAddressUnlessTold(t *testing.T) {
 	}
 	_ = wrong.Close()
 	acceptReal(t, listener)
-}
-
-// authority makes certificates that nobody else trusts.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{key: newKey(t)}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"},
-		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a.cert, err = x509.ParseCertificate(der); err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-func (a *authority) pool() *x509.CertPool {
-	p := x509.NewCertPool()
-	p.AddCert(a.cert)
-	return p
-}
-
-func (a *authority) certificate(t *testing.T, name string) tls.Certificate {
-	t.Helper()
-	key := newKey(t)
-	template := &x509.Certificate{SerialNumber: big.NewInt(2), DNSNames: []string{name}, NotAfter: time.Now().Add(time.Hour),
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-}
-
-func newKey(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"iop/internal/testkit"
 )
 
 // pemFiles are a server's files in a directory of their own.
@@ -31,9 +33,9 @@ func write(t *testing.T, path string, content []byte) {
 }
 
 // issue overwrites certificate and key with new ones for this name.
-func (f *pemFiles) issue(t *testing.T, a *authority, name string) {
+func (f *pemFiles) issue(t *testing.T, a *testkit.Authority, name string) {
 	t.Helper()
-	cert, key := a.issue(t, name)
+	cert, key := a.Issue(name)
 	write(t, f.Cert, cert)
 	write(t, f.Key, key)
 }
@@ -79,20 +81,20 @@ func shake(server, client *tls.Config) (seen tls.ConnectionState, peerNames []st
 }
 
 func TestServerTLSReload(t *testing.T) {
-	a, files := newAuthority(t, "one"), newPEMFiles(t)
+	a, files := testkit.NewAuthority(), newPEMFiles(t)
 	files.issue(t, a, "old.test")
 	s := mustServerTLS(t, files.TLSFiles)
 	server := s.Config()
 	wantName := func(name string) {
 		t.Helper()
-		if _, _, err := shake(server, &tls.Config{RootCAs: a.pool(), ServerName: name}); err != nil {
+		if _, _, err := shake(server, &tls.Config{RootCAs: a.Pool(), ServerName: name}); err != nil {
 			t.Errorf("%s isn't in force: %v", name, err)
 		}
 	}
 	wantName("old.test")
 
 	for name, spoil := range map[string]func(){
-		"a pair that doesn't match": func() { cert, _ := a.issue(t, "bad.test"); write(t, files.Cert, cert) },
+		"a pair that doesn't match": func() { cert, _ := a.Issue("bad.test"); write(t, files.Cert, cert) },
 		"no PEM":                    func() { write(t, files.Key, []byte("nonsense")) },
 		"no file":                   func() { os.Remove(files.Key) },
 	} {
@@ -116,17 +118,17 @@ func TestServerTLSReload(t *testing.T) {
 }
 
 func TestServerTLSAsksEdgesForCertificates(t *testing.T) {
-	ours, others, files := newAuthority(t, "ours"), newAuthority(t, "others"), newPEMFiles(t)
+	ours, others, files := testkit.NewAuthority(), testkit.NewAuthority(), newPEMFiles(t)
 	files.issue(t, ours, "server.test")
 	files.EdgeCA = filepath.Join(files.dir, "ca.crt")
-	write(t, files.EdgeCA, ours.pem)
+	write(t, files.EdgeCA, ours.PEM)
 	s := mustServerTLS(t, files.TLSFiles)
 	server := s.EdgeConfig()
 
 	client := func(certs ...tls.Certificate) *tls.Config {
-		return &tls.Config{RootCAs: ours.pool(), ServerName: "server.test", Certificates: certs}
+		return &tls.Config{RootCAs: ours.Pool(), ServerName: "server.test", Certificates: certs}
 	}
-	edge := client(ours.pair(t, "seoul-1"))
+	edge := client(ours.Pair("seoul-1"))
 	edge.ClientSessionCache = tls.NewLRUClientSessionCache(1)
 	_, names, err := shake(server, edge)
 	if err != nil || !slices.Equal(names, []string{"seoul-1"}) {
@@ -138,7 +140,7 @@ func TestServerTLSAsksEdgesForCertificates(t *testing.T) {
 	if _, _, err := shake(server, client()); err == nil {
 		t.Error("an Edge without a certificate is let in")
 	}
-	if _, _, err := shake(server, client(others.pair(t, "seoul-1"))); err == nil {
+	if _, _, err := shake(server, client(others.Pair("seoul-1"))); err == nil {
 		t.Error("an Edge that another authority vouches for is let in")
 	}
 	if _, names, err := shake(s.Config(), edge.Clone()); err != nil || names != nil {
@@ -149,7 +151,7 @@ func TestServerTLSAsksEdgesForCertificates(t *testing.T) {
 	if err := s.Reload(files.TLSFiles); err == nil || !strings.Contains(err.Error(), files.EdgeCA) {
 		t.Errorf("an authority that is none: %v", err)
 	}
-	write(t, files.EdgeCA, others.pem)
+	write(t, files.EdgeCA, others.PEM)
 	if err := s.Reload(files.TLSFiles); err != nil {
 		t.Fatal(err)
 	}
@@ -166,12 +168,12 @@ func TestServerTLSAsksEdgesForCertificates(t *testing.T) {
 }
 
 func TestServerTLSWantsVersion12(t *testing.T) {
-	a, files := newAuthority(t, "one"), newPEMFiles(t)
+	a, files := testkit.NewAuthority(), newPEMFiles(t)
 	files.issue(t, a, "server.test")
 	s := mustServerTLS(t, files.TLSFiles)
 	for _, server := range []*tls.Config{s.Config(), s.EdgeConfig()} {
 		for version, good := range map[uint16]bool{tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
-			_, _, err := shake(server, &tls.Config{RootCAs: a.pool(), ServerName: "server.test", MinVersion: version, MaxVersion: version})
+			_, _, err := shake(server, &tls.Config{RootCAs: a.Pool(), ServerName: "server.test", MinVersion: version, MaxVersion: version})
 			if (err == nil) != good {
 				t.Errorf("%s: %v", tls.VersionName(version), err)
 			}
@@ -214,7 +216,7 @@ func wantReload(t *testing.T, s *ServerTLS, reports <-chan error, name string) {
 }
 
 func TestWatchSeesFilesThatAreWritten(t *testing.T) {
-	a, files := newAuthority(t, "one"), newPEMFiles(t)
+	a, files := testkit.NewAuthority(), newPEMFiles(t)
 	files.issue(t, a, "one.test")
 	s, reports := watched(t, files.TLSFiles)
 
@@ -226,7 +228,7 @@ func TestWatchSeesFilesThatAreWritten(t *testing.T) {
 		t.Errorf("a bad key: %v, and %s is in force", err, s.nameInForce())
 	}
 
-	cert, key := a.issue(t, "three.test") // as by a program that replaces files whole
+	cert, key := a.Issue("three.test") // as by a program that replaces files whole
 	for path, content := range map[string][]byte{files.Cert: cert, files.Key: key} {
 		write(t, path+".new", content)
 		if err := os.Rename(path+".new", path); err != nil {
@@ -247,14 +249,14 @@ func TestWatchSeesFilesThatAreWritten(t *testing.T) {
 // TestWatchSeesLinksThatAreSwapped: Kubernetes has tls.crt -> ..data/tls.crt, and ..data -> a directory with a date, whose
 // place another one takes in a single rename.
 func TestWatchSeesLinksThatAreSwapped(t *testing.T) {
-	a, files := newAuthority(t, "one"), newPEMFiles(t)
+	a, files := testkit.NewAuthority(), newPEMFiles(t)
 	data := filepath.Join(files.dir, "..data")
 	publish := func(version, name string) {
 		dir := filepath.Join(files.dir, version)
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		cert, key := a.issue(t, name)
+		cert, key := a.Issue(name)
 		write(t, filepath.Join(dir, "tls.crt"), cert)
 		write(t, filepath.Join(dir, "tls.key"), key)
 		if err := errors.Join(os.Symlink(version, data+"_tmp"), os.Rename(data+"_tmp", data)); err != nil {
@@ -277,7 +279,7 @@ func TestWatchSeesLinksThatAreSwapped(t *testing.T) {
 
 // TestWatchSeesWhatLinksLeadTo: a file elsewhere, written in place.
 func TestWatchSeesWhatLinksLeadTo(t *testing.T) {
-	a, real, linked := newAuthority(t, "one"), newPEMFiles(t), newPEMFiles(t)
+	a, real, linked := testkit.NewAuthority(), newPEMFiles(t), newPEMFiles(t)
 	real.issue(t, a, "one.test")
 	if err := errors.Join(os.Symlink(real.Cert, linked.Cert), os.Symlink(real.Key, linked.Key)); err != nil {
 		t.Fatal(err)

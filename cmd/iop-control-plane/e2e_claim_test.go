@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"iop/internal/testkit"
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -34,7 +35,7 @@ func (d *testDaemon) events(edgeID, want string) {
 			d.t.Logf("the events of %s are %s", edgeID, got)
 		}
 	}()
-	eventually(d.t, edgeID+"'s events: "+want, func() bool { got = d.kinds(edgeID); return got == want })
+	testkit.Eventually(d.t, edgeID+"'s events: "+want, func() bool { got = d.kinds(edgeID); return got == want })
 }
 
 func (e *testEdge) isTold(reason iopv1.GoAwayReason) *iopv1.GoAway {
@@ -110,7 +111,7 @@ func TestClones(t *testing.T) {
 	}
 	for i := range 8 {
 		d.connect(instance("restarts", fmt.Sprint(i))).conn.Close()
-		eventually(t, "it is gone", func() bool { return d.get("/edges/restarts").text("state") == "disconnected" })
+		testkit.Eventually(t, "it is gone", func() bool { return d.get("/edges/restarts").text("state") == "disconnected" })
 	}
 	for _, id := range []string{"same", "nameless", "restarts"} {
 		if d.get("/edges/"+id).is(200, "conflict", false); strings.Contains(d.kinds(id), "conflict") {
@@ -138,7 +139,7 @@ func TestClones(t *testing.T) {
 	owner = d.connect(instance("e", "z")) // its own place
 	d.get("/edges/e").is(200, "conflict", true, "takeovers", 6)
 	owner.conn.Close()
-	eventually(t, "the owner is gone", func() bool { return d.get("/edges/e").text("state") == "disconnected" })
+	testkit.Eventually(t, "the owner is gone", func() bool { return d.get("/edges/e").text("state") == "disconnected" })
 	d.get("/edges/e").is(200, "conflict", false)
 	d.connect(instance("e", "a"))
 }
@@ -155,7 +156,7 @@ func TestRejectPolicy(t *testing.T) {
 	owner := d.connect(instance("e", "a")) // the same instance isn't asked
 	d.get("/edges/e").is(200, "takeovers", 1, "conflict", false, "instance_id", "a")
 	owner.conn.Close()
-	eventually(t, "the owner is gone", func() bool { return d.get("/edges/e").text("state") == "disconnected" })
+	testkit.Eventually(t, "the owner is gone", func() bool { return d.get("/edges/e").text("state") == "disconnected" })
 	c, m := d.sayHello(instance("e", "b"))
 	if m.GetEdgeHelloResponse() == nil {
 		t.Fatalf("an id without an owner: %v", m)
@@ -186,7 +187,7 @@ func TestMaxConnections(t *testing.T) {
 	a.isTold(superseded)
 	d.get("/edges/c").isProblem(404, "edge_not_found")
 	again.conn.Close()
-	eventually(t, "a is gone", func() bool { return d.get("/edges/a").text("state") == "disconnected" })
+	testkit.Eventually(t, "a is gone", func() bool { return d.get("/edges/a").text("state") == "disconnected" })
 	d.connect(helloOf("c"))
 	c = d.dialEdge()
 	_, _ = c.Write(frameOf(helloEnvelope(helloOf("a")))) // known, but not connected
@@ -215,7 +216,7 @@ func TestHeartbeats(t *testing.T) {
 		t.Errorf("an interval that has not changed: %v", m)
 	}
 	d.get("/edges/e").is(200, "heartbeat_interval_ms", 3000)
-	eventually(t, "the silent Edge is gone", func() bool {
+	testkit.Eventually(t, "the silent Edge is gone", func() bool {
 		a := d.get("/edges/silent")
 		if state := a.text("state"); !seen[state] {
 			seen[state] = true
@@ -244,10 +245,10 @@ func TestGoodbye(t *testing.T) {
 	e.reply(ordered, succeeded) // it may answer what is pending
 	(<-command).is(200, "state", "succeeded")
 	e.conn.Close()
-	eventually(t, "it is gone", func() bool { return d.get("/edges/e").text("disconnect_reason") == "goodbye" })
+	testkit.Eventually(t, "it is gone", func() bool { return d.get("/edges/e").text("disconnect_reason") == "goodbye" })
 	for _, id := range []string{"x", "y"} {
 		d.connect(helloOf(id)).conn.Close()
-		eventually(t, "the next is gone", func() bool { return d.get("/edges/"+id).text("disconnect_reason") == "connection_closed" })
+		testkit.Eventually(t, "the next is gone", func() bool { return d.get("/edges/"+id).text("disconnect_reason") == "connection_closed" })
 	}
 	d.get("/edges/e").isProblem(404, "edge_not_found") // the oldest went
 	d.get("/edges").is(200, "total", 2, "disconnected", 2, "edges.0.edge_id", "x")

@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/websocket"
 	"google.golang.org/protobuf/proto"
 
+	"iop/internal/testkit"
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -269,7 +270,7 @@ func TestSilentClients(t *testing.T) {
 	if took := time.Since(began); took < 5*time.Second {
 		t.Errorf("closed after %v of silence", took)
 	}
-	eventually(t, "the Client that doesn't read is closed", func() bool {
+	testkit.Eventually(t, "the Client that doesn't read is closed", func() bool {
 		return unread.WriteControl(websocket.PingMessage, nil, time.Now()) != nil
 	})
 	// pings is older than silent was, and has said no more than that: its pings counted.

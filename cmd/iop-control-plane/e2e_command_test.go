@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"iop/internal/testkit"
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -20,7 +21,7 @@ func (d *testDaemon) operation(edgeID, id string) answer {
 func (d *testDaemon) becomes(edgeID, id, state string) answer {
 	d.t.Helper()
 	var a answer
-	eventually(d.t, "the operation is "+state, func() bool { a = d.operation(edgeID, id); return a.text("state") == state })
+	testkit.Eventually(d.t, "the operation is "+state, func() bool { a = d.operation(edgeID, id); return a.text("state") == state })
 	return a
 }
 
@@ -89,7 +90,7 @@ func TestLateAnswers(t *testing.T) {
 	other.answer(ordered, response(request.CommandId, succeeded))
 	other.send(phase(request.CommandId, iopv1.CommandPhase_COMMAND_PHASE_FAILED))
 	other.settle()
-	eventually(t, "another Edge's words are counted", func() bool { return d.metric("iop_wire_unmatched_answers_total") == before+2 })
+	testkit.Eventually(t, "another Edge's words are counted", func() bool { return d.metric("iop_wire_unmatched_answers_total") == before+2 })
 	d.operation("e", request.CommandId).is(200, "state", "unknown")
 	e.answer(ordered, response(request.CommandId, accepted))
 	d.becomes("e", request.CommandId, "accepted")
@@ -223,12 +224,12 @@ func TestIdempotencyKeys(t *testing.T) {
 	d.get("/edges/e/operations").is(200, "dropped", 2, "operations.1.operation", "b1", "operations.2", nil)
 	d.post("e", body, key...).is(200, "operation_id", id, "state", "succeeded")
 	e.conn.Close()
-	eventually(t, "the Edge is gone", func() bool { return d.get("/edges/e").text("state") == "disconnected" })
+	testkit.Eventually(t, "the Edge is gone", func() bool { return d.get("/edges/e").text("state") == "disconnected" })
 	d.post("e", body, key...).is(200, "operation_id", id)
 
 	e = d.connect(helloOf("e"))
 	var now answer
-	eventually(t, "the window is over", func() bool {
+	testkit.Eventually(t, "the window is over", func() bool {
 		now = d.do("POST", "/edges/e/commands?wait=false", body, key...)
 		return now.text("operation_id") != id
 	})

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"iop/internal/testkit"
 )
 
 // The end-to-end tests (e2e_*_test.go) hold the daemon to its contract from outside: a process of its own, real sockets on
@@ -58,7 +60,7 @@ func startDaemonIn(t *testing.T, dir, config string, env ...string) *testDaemon 
 	d.cmd.Env = slices.Concat(os.Environ(), []string{"GORACE=halt_on_error=1"}, freePorts, env)
 	d.cmd.Stdout, d.cmd.Stderr = d, d
 	d.run()
-	eventually(t, "the daemon listens", func() bool {
+	testkit.Eventually(t, "the daemon listens", func() bool {
 		content, err := os.ReadFile(addresses)
 		var a struct {
 			HTTP  string `json:"http"`
@@ -141,16 +143,6 @@ func (d *testDaemon) kill() {
 		d.t.Errorf("the daemon broke down:\n%s", log)
 	} else if d.t.Failed() {
 		d.t.Logf("the daemon said:\n%.8000s", log)
-	}
-}
-
-// eventually polls until ok holds.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not so in time: %s", what)
-		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"iop/internal/testkit"
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -28,7 +29,7 @@ func TestFleetPages(t *testing.T) {
 		fresh[h.EdgeId] = e
 	}
 	fresh["e5"].conn.Close()
-	eventually(t, "e5 is gone", func() bool { return d.get("/edges/e5").text("state") == "disconnected" })
+	testkit.Eventually(t, "e5 is gone", func() bool { return d.get("/edges/e5").text("state") == "disconnected" })
 	var order []string
 	path := "/fleet/status?timeout=300ms&limit=2"
 	for cursor := ""; ; {
@@ -95,7 +96,7 @@ func TestStatusOfTheGone(t *testing.T) {
 	d.get("/fleet/summary").is(200, "fresh.nodes", 2, "fresh.nodes_connected", 1, "fresh.providers", 3, "fresh.providers_available", 1,
 		"fresh.general.capacity", 9, "fresh.general.in_flight", 12, "fresh.general.free", 5)
 	e.conn.Close()
-	eventually(t, "it is gone", func() bool { return d.get("/edges/e").text("state") == "disconnected" })
+	testkit.Eventually(t, "it is gone", func() bool { return d.get("/edges/e").text("state") == "disconnected" })
 	d.get("/edges/e/status").isProblem(503, "edge_disconnected", "disconnect_reason", "connection_closed")
 	d.get("/edges/e/status?max_age=0s").isProblem(503, "edge_disconnected")
 	d.get("/edges/e/status?max_age=1m").is(200, append(unconnected, "source", "cached", "connected", false, "stale", true,
@@ -103,7 +104,7 @@ func TestStatusOfTheGone(t *testing.T) {
 	d.get("/fleet/models").is(200, "models", []any{}) // never to be planned with
 	d.get("/fleet/status").is(200, "fresh.edges", 0, "stale.edges", 1, "answered", 1, "statuses.0.stale", true, "errors", []any{})
 	d.get("/fleet/status?max_age=0s").is(200, "stale.edges", 0, "unanswered", 1, "errors.0.code", "edge_disconnected", "oldest_age_ms", nil)
-	eventually(t, "it is forgotten", func() bool { return d.get("/edges/e").status == 404 })
+	testkit.Eventually(t, "it is forgotten", func() bool { return d.get("/edges/e").status == 404 })
 	d.get("/fleet/status").is(200, "edges.total", 0, "unanswered", 0)
 	d.get("/edges/e/events").isProblem(404, "edge_not_found")
 }
@@ -138,7 +139,7 @@ func nodeEvent(node string) *iopv1.Envelope {
 
 func (d *testDaemon) lastNode(path, node string) {
 	d.t.Helper()
-	eventually(d.t, "the event of "+node, func() bool { return d.get(path+"?limit=1").text("events.0.node_id") == node })
+	testkit.Eventually(d.t, "the event of "+node, func() bool { return d.get(path+"?limit=1").text("events.0.node_id") == node })
 }
 
 // TestEventGaps: an id that is no longer kept, of an earlier run or unknown never skips silently.

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"iop/internal/testkit"
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -19,7 +20,7 @@ func (d *testDaemon) quiet(before float64) {
 	d.t.Helper()
 	now := 0.0
 	defer func() { d.t.Logf("goroutines: %v before, %v now", before, now) }()
-	eventually(d.t, "the goroutines end", func() bool {
+	testkit.Eventually(d.t, "the goroutines end", func() bool {
 		httpClient.CloseIdleConnections()
 		now = d.metric("go_goroutines")
 		return now <= before+10
@@ -79,14 +80,14 @@ func TestChurn(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	eventually(t, "all are gone", func() bool { return d.metric("iop_edges_connected") == 0 })
+	testkit.Eventually(t, "all are gone", func() bool { return d.metric("iop_edges_connected") == 0 })
 	list := d.get("/edges").is(200, "total", 4, "disconnected", 4)
 	for i := range 4 {
 		if n := list.number(fmt.Sprintf("edges.%d.connections", i)); n != 80 {
 			t.Errorf("%v of 80 connections are counted", n)
 		}
 	}
-	eventually(t, "nothing is under way", func() bool {
+	testkit.Eventually(t, "nothing is under way", func() bool {
 		return len(d.get("/fleet/operations?state=sent").list("operations"))+len(d.get("/fleet/operations?state=pending").list("operations")) == 0
 	})
 	d.quiet(before)
@@ -143,7 +144,7 @@ func TestHostileFrames(t *testing.T) {
 		}
 		e.conn.Close()
 	}
-	eventually(t, "no more is kept than the last snapshot and its Edge", func() bool { return d.heap()-before < 8<<20 })
+	testkit.Eventually(t, "no more is kept than the last snapshot and its Edge", func() bool { return d.heap()-before < 8<<20 })
 }
 
 // heap is what the daemon's heap holds after a collection.
@@ -181,7 +182,7 @@ func TestUnreadEdge(t *testing.T) {
 	}()
 	told := map[string]int{}
 	var carried []string
-	eventually(t, "it is closed", func() bool {
+	testkit.Eventually(t, "it is closed", func() bool {
 		a := d.do("POST", "/edges/e/commands?wait=false", `{"operation":"a","timeout":"60s"}`)
 		if a.status == 202 {
 			carried = append(carried, a.text("operation_id"))
@@ -194,7 +195,7 @@ func TestUnreadEdge(t *testing.T) {
 	}
 	d.get("/edges/e").is(200, "disconnect_reason", "write_timeout")
 	for _, id := range carried {
-		eventually(t, "unknown, or expired where it was never written", func() bool {
+		testkit.Eventually(t, "unknown, or expired where it was never written", func() bool {
 			state := d.operation("e", id).text("state")
 			return state == "unknown" || state == "expired"
 		})

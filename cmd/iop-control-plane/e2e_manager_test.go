@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"iop/internal/testkit"
 )
 
 // testManager is the socket that systemd gives to a service with Type=notify.
@@ -77,7 +79,7 @@ func TestServiceManager(t *testing.T) {
 		}
 		m.isTold("READY=1")
 	}
-	eventually(t, "the log tells of a bad configuration", func() bool { return strings.Contains(d.said(), "was not reloaded") })
+	testkit.Eventually(t, "the log tells of a bad configuration", func() bool { return strings.Contains(d.said(), "was not reloaded") })
 	d.signal(syscall.SIGTERM)
 	m.isTold("STOPPING=1\nEXTEND_TIMEOUT_USEC=50000000") // shutdown_timeout and 10 s
 	if code := d.exit(); code != 0 {
@@ -117,7 +119,7 @@ func TestNoServiceManager(t *testing.T) {
 	t.Parallel()
 	d := startDaemonIn(t, t.TempDir(), "", "NOTIFY_SOCKET="+filepath.Join(t.TempDir(), "nobody"), "WATCHDOG_USEC=nonsense")
 	d.get("/readyz").is(200)
-	eventually(t, "it says so", func() bool { return strings.Contains(d.said(), "was not told") })
+	testkit.Eventually(t, "it says so", func() bool { return strings.Contains(d.said(), "was not told") })
 }
 
 // TestCrashIsASignal: the units don't start again what ended with exit code 2, a configuration that is wrong. Go's programs end

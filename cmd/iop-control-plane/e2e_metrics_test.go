@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"iop/internal/testkit"
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -40,7 +41,7 @@ func TestMetricsOfTheWires(t *testing.T) {
 		`iop_wire_queued_frames{wire="edge"}`:                       0,
 		`iop_edge_hellos_waiting`:                                   0,
 	} {
-		eventually(t, name, func() bool { return d.metric(name) == want })
+		testkit.Eventually(t, name, func() bool { return d.metric(name) == want })
 	}
 	if lag := d.metric("iop_registry_lag_seconds"); lag > patience.Seconds() {
 		t.Errorf("the registry is %v s late", lag)
@@ -49,15 +50,15 @@ func TestMetricsOfTheWires(t *testing.T) {
 		t.Errorf("the configuration was read at %v", at)
 	}
 	silent := d.dialEdge()
-	eventually(t, "one has said nothing", func() bool { return d.metric("iop_edge_hellos_waiting") == 1 })
+	testkit.Eventually(t, "one has said nothing", func() bool { return d.metric("iop_edge_hellos_waiting") == 1 })
 	silent.Close()
-	eventually(t, "and is gone", func() bool { return d.metric("iop_edge_hellos_waiting") == 0 })
+	testkit.Eventually(t, "and is gone", func() bool { return d.metric("iop_edge_hellos_waiting") == 0 })
 	ws.Close()
-	eventually(t, "the Client is gone", func() bool { return d.metric("iop_clients_connected") == 0 })
+	testkit.Eventually(t, "the Client is gone", func() bool { return d.metric("iop_clients_connected") == 0 })
 	bad := d.dialClient()
 	sayTo(t, bad, &iopv1.Envelope{Id: 1, Body: ping().Body})
 	ends(t, "a Ping first", bad, 1002, badPrecondition)
-	eventually(t, "the refusal is counted", func() bool {
+	testkit.Eventually(t, "the refusal is counted", func() bool {
 		return d.metric(`iop_client_hello_refusals_total{code="failed_precondition"}`) == 1
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"iop/internal/testkit"
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -42,17 +43,17 @@ func TestPrometheus(t *testing.T) {
 		t.Fatalf("a wrong token: %v", m)
 	}
 	prometheus := startPrometheus(t, d)
-	eventually(t, "the daemon is up", func() bool { return at(prometheus.get("/api/v1/targets").json, "data.activeTargets.0.health") == "up" })
+	testkit.Eventually(t, "the daemon is up", func() bool { return at(prometheus.get("/api/v1/targets").json, "data.activeTargets.0.health") == "up" })
 	for query, want := range map[string]string{
 		`up{job="iop-control-plane"}`: "1", "iop_edges_connected": "2", `iop_hello_refusals_total{code="unauthenticated"}`: "1",
 		`process_start_time_seconds > 1e9 and process_max_fds > 0`: "",
 	} {
-		eventually(t, query+" is "+want, func() bool {
+		testkit.Eventually(t, query+" is "+want, func() bool {
 			got := fmt.Sprint(at(prometheus.query(query).json, "data.result.0.value.1"))
 			return got == want || want == "" && got != "<nil>"
 		})
 	}
-	eventually(t, "every rule was evaluated", func() bool {
+	testkit.Eventually(t, "every rule was evaluated", func() bool {
 		rules := prometheus.get("/api/v1/rules").is(200).list("data.groups.0.rules")
 		return len(rules) == len(alertsIn(t, rulesFile)) && !slices.ContainsFunc(rules, func(r any) bool { return at(r, "health") != "ok" })
 	})
@@ -65,7 +66,7 @@ func TestPrometheus(t *testing.T) {
 // startPrometheus runs deploy/prometheus/prometheus.yaml, quicker, and with this daemon. What it gives asks Prometheus.
 func startPrometheus(t *testing.T, d *testDaemon) *testDaemon {
 	t.Helper()
-	dir, address := t.TempDir(), freeAddress(t)
+	dir, address := t.TempDir(), testkit.FreeAddress(t)
 	writeFile(t, dir+"/iop.token", []byte("viewer-token\n"))
 	rules, err := filepath.Abs(rulesFile)
 	if err != nil {
@@ -77,7 +78,7 @@ func startPrometheus(t *testing.T, d *testDaemon) *testDaemon {
 	writeFile(t, dir+"/prometheus.yaml", []byte(config))
 	runBeside(t, exec.Command("prometheus", "--config.file="+dir+"/prometheus.yaml", "--storage.tsdb.path="+dir+"/data", "--web.listen-address="+address))
 	prometheus := &testDaemon{t: t, http: address, scheme: "http", client: httpClient}
-	eventually(t, "Prometheus is ready", func() bool {
+	testkit.Eventually(t, "Prometheus is ready", func() bool {
 		a, err := prometheus.try("GET", "/-/ready", "")
 		return err == nil && a.status == 200
 	})

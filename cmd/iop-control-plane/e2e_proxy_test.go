@@ -19,6 +19,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"iop/edge"
+	"iop/internal/testkit"
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -58,7 +59,7 @@ var proxies = []proxy{
 // inFront is a proxy that runs: where it listens, and who trusts it.
 type inFront struct {
 	https, edge, tls string
-	authority        *authority
+	authority        *testkit.Authority
 }
 
 // start runs the proxy in front of a daemon, and ends it with the test.
@@ -70,9 +71,9 @@ func (p proxy) start(t *testing.T, d *testDaemon) inFront {
 			t.Skipf("%s is not installed; scripts/deploy-tools.sh installs it on Debian", p.program)
 		}
 	}
-	f := inFront{https: freeAddress(t), edge: freeAddress(t), tls: freeAddress(t), authority: newAuthority(t)}
+	f := inFront{https: testkit.FreeAddress(t), edge: testkit.FreeAddress(t), tls: testkit.FreeAddress(t), authority: testkit.NewAuthority()}
 	dir := t.TempDir()
-	cert, key := f.authority.issue("localhost")
+	cert, key := f.authority.Issue("localhost", "127.0.0.1")
 	writeFile(t, dir+"/cert.pem", cert)
 	writeFile(t, dir+"/key.pem", key)
 	writeFile(t, dir+"/both.pem", append(cert, key...))
@@ -82,7 +83,7 @@ func (p proxy) start(t *testing.T, d *testDaemon) inFront {
 	writeFile(t, config, []byte(changed(t, p.example, fill, p.changes)))
 	runBeside(t, exec.Command(path, p.arguments(config, dir)...))
 	for _, address := range []string{f.https, f.edge, f.tls} {
-		eventually(t, p.program+" listens on "+address, func() bool {
+		testkit.Eventually(t, p.program+" listens on "+address, func() bool {
 			c, err := net.Dial("tcp", address)
 			if err == nil {
 				c.Close()
@@ -108,17 +109,6 @@ func changed(t *testing.T, example string, fill *strings.Replacer, changes []str
 		text = strings.ReplaceAll(text, changes[i], fill.Replace(changes[i+1]))
 	}
 	return text
-}
-
-// freeAddress is one that nobody listens on. Another loopback address than everybody's keeps it free until it is used.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.19.8.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func isFile(path string) bool {
@@ -187,7 +177,7 @@ func TestBehindAProxy(t *testing.T) {
 			runEdge(t, edge.Options{ID: "tls", Address: f.tls, TLS: func() (*tls.Config, error) { return f.tlsConfig(), nil }})
 			streamIsLive(t, stream, d)
 			for _, id := range []string{"plain", "tls"} {
-				eventually(t, id+" is connected", func() bool { return at(d.get("/edges/"+id, operator...).json, "connected") == true })
+				testkit.Eventually(t, id+" is connected", func() bool { return at(d.get("/edges/"+id, operator...).json, "connected") == true })
 				d.get("/edges/"+id+"/status", operator...).is(200, "source", "live")
 				d.post(id, `{"operation":"edge.ping"}`, operator...).is(200, "state", "succeeded")
 			}
@@ -200,7 +190,7 @@ func TestBehindAProxy(t *testing.T) {
 var operator = []string{"Authorization", "Bearer operator-token"}
 
 func (f inFront) tlsConfig() *tls.Config {
-	c := f.authority.client()
+	c := f.authority.Client()
 	c.ServerName = "localhost" // its address isn't in the certificate
 	return c
 }
@@ -279,12 +269,12 @@ func TestCertificatesThroughAProxy(t *testing.T) {
 	for _, p := range proxies {
 		t.Run(p.program, func(t *testing.T) {
 			t.Parallel()
-			servers, edges := newAuthority(t), newAuthority(t)
+			servers, edges := testkit.NewAuthority(), testkit.NewAuthority()
 			d := startTLSDaemon(t, servers, edges, tlsConfig)
 			f := p.start(t, d)
 			through := &testDaemon{t: t, edge: f.edge}
-			config := edges.client("seoul-1")
-			config.RootCAs, config.ServerName = servers.pool, "localhost"
+			config := edges.Client("seoul-1")
+			config.RootCAs, config.ServerName = servers.Pool(), "localhost"
 			if _, m := through.tlsHello(config, helloOf("seoul-2")); m.GetError().GetCode() != noPermission {
 				t.Errorf("a certificate for another name: %v", m)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"iop/internal/testkit"
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -66,7 +67,7 @@ func TestDrainIsBounded(t *testing.T) {
 	fleet := d.later("GET", "/fleet/status?timeout=30s", "")
 	e.next()
 	stream := d.later("GET", "/fleet/events", "", "Accept", "text/event-stream")
-	eventually(t, "the stream is open", func() bool { return d.metric("iop_http_event_streams") == 1 })
+	testkit.Eventually(t, "the stream is open", func() bool { return d.metric("iop_http_event_streams") == 1 })
 	began := time.Now()
 	d.signal(syscall.SIGTERM)
 	(<-stream).is(200)
@@ -119,7 +120,7 @@ func TestSignalWhileStarting(t *testing.T) {
 	d.cmd.Dir, d.cmd.Stderr = d.dir, writer
 	d.cmd.Env = append(append(os.Environ(), freePorts...), "IOP_HTTP_LISTEN="+free.Addr().String())
 	d.run()
-	eventually(t, "it listens", func() bool {
+	testkit.Eventually(t, "it listens", func() bool {
 		c, err := net.Dial("tcp", free.Addr().String())
 		if err == nil {
 			c.Close()

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"iop/internal/testkit"
 )
 
 // liveStream reads /fleet/events as it happens.
@@ -143,7 +145,7 @@ func TestLiveStream(t *testing.T) {
 		}
 	}
 	now.close()
-	eventually(t, "a reader that goes is let go", func() bool { return d.metric("iop_http_event_streams") == 5 })
+	testkit.Eventually(t, "a reader that goes is let go", func() bool { return d.metric("iop_http_event_streams") == 5 })
 	comment := strange.next()
 	for comment.comment == "" {
 		comment = strange.next()
@@ -161,7 +163,7 @@ func TestSlowReader(t *testing.T) {
 	}
 	defer slow.Close()
 	fmt.Fprintf(slow, "GET /fleet/events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
-	eventually(t, "the slow reader is there", func() bool { return d.metric("iop_http_event_streams") == 1 })
+	testkit.Eventually(t, "the slow reader is there", func() bool { return d.metric("iop_http_event_streams") == 1 })
 	quick := d.stream("/fleet/events")
 	const flood = 15_000
 	go func() {
@@ -179,7 +181,7 @@ func TestSlowReader(t *testing.T) {
 		}
 		last = id
 	}
-	eventually(t, "the slow reader is ended", func() bool {
+	testkit.Eventually(t, "the slow reader is ended", func() bool {
 		return d.metric("iop_events_dropped_total") == 1 && d.metric("iop_http_event_streams") == 1
 	})
 	d.get("/edges/e").is(200, "state", "connected", "connections", 1)

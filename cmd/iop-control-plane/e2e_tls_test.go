@@ -1,16 +1,8 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -20,78 +12,9 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"iop/internal/testkit"
 	iopv1 "iop/proto/iop/v1"
 )
-
-// authority signs certificates for one test.
-type authority struct {
-	t    *testing.T
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pool *x509.CertPool
-	pem  []byte
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{t: t, pool: x509.NewCertPool()}
-	a.key = newKey(t)
-	der := a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}, a.key)
-	a.cert, _ = x509.ParseCertificate(der)
-	a.pool.AddCert(a.cert)
-	a.pem = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return a
-}
-
-func newKey(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-// sign signs a template; before the authority has a certificate, its own.
-func (a *authority) sign(template *x509.Certificate, key *ecdsa.PrivateKey) []byte {
-	a.t.Helper()
-	template.SerialNumber, _ = rand.Int(rand.Reader, big.NewInt(1<<60))
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent := a.cert
-	if parent == nil {
-		parent = template
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, a.key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return der
-}
-
-// issue gives a certificate for these names, as PEM.
-func (a *authority) issue(names ...string) (cert, key []byte) {
-	a.t.Helper()
-	k := newKey(a.t)
-	der := a.sign(&x509.Certificate{DNSNames: names, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}, k)
-	raw, err := x509.MarshalPKCS8PrivateKey(k)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
-}
-
-func (a *authority) client(names ...string) *tls.Config {
-	config := &tls.Config{RootCAs: a.pool}
-	if len(names) > 0 {
-		pair, err := tls.X509KeyPair(a.issue(names...))
-		if err != nil {
-			a.t.Fatal(err)
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
-	return config
-}
 
 func writeFile(t *testing.T, path string, content []byte) {
 	t.Helper()
@@ -102,16 +25,16 @@ func writeFile(t *testing.T, path string, content []byte) {
 
 const tlsConfig = "tls: {cert_file: server.pem, key_file: server.key, edge_client_ca_file: edges.pem}\n"
 
-func startTLSDaemon(t *testing.T, servers, edges *authority, config string) *testDaemon {
+func startTLSDaemon(t *testing.T, servers, edges *testkit.Authority, config string) *testDaemon {
 	t.Helper()
 	dir := t.TempDir()
-	cert, key := servers.issue("localhost")
+	cert, key := servers.Issue("localhost", "127.0.0.1")
 	writeFile(t, dir+"/server.pem", cert)
 	writeFile(t, dir+"/server.key", key)
-	writeFile(t, dir+"/edges.pem", edges.pem)
+	writeFile(t, dir+"/edges.pem", edges.PEM)
 	d := startDaemonIn(t, dir, config)
 	d.scheme = "https"
-	d.client = &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: servers.client(), DisableKeepAlives: true}}
+	d.client = &http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: servers.Client(), DisableKeepAlives: true}}
 	t.Cleanup(d.client.CloseIdleConnections)
 	return d
 }
@@ -135,11 +58,11 @@ func (d *testDaemon) tlsHello(config *tls.Config, h *iopv1.EdgeHelloRequest) (*t
 
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	servers, edges, strangers := newAuthority(t), newAuthority(t), newAuthority(t)
+	servers, edges, strangers := testkit.NewAuthority(), testkit.NewAuthority(), testkit.NewAuthority()
 	d := startTLSDaemon(t, servers, edges, tlsConfig)
-	with := func(a *authority, names ...string) *tls.Config {
-		config := a.client(names...)
-		config.RootCAs = servers.pool
+	with := func(a *testkit.Authority, names ...string) *tls.Config {
+		config := a.Client(names...)
+		config.RootCAs = servers.Pool()
 		return config
 	}
 	c, m := d.tlsHello(with(edges, "seoul-1", "seoul-2"), helloOf("seoul-2"))
@@ -172,12 +95,12 @@ func TestTLS(t *testing.T) {
 			t.Errorf("plain HTTP at %s: %v", address, response.Status)
 		}
 	}
-	old := &tls.Config{RootCAs: servers.pool, MaxVersion: tls.VersionTLS11}
+	old := &tls.Config{RootCAs: servers.Pool(), MaxVersion: tls.VersionTLS11}
 	if c, err := tls.Dial("tcp", d.http, old); err == nil {
 		c.Close()
 		t.Error("TLS 1.1 was spoken")
 	}
-	dialer := websocket.Dialer{TLSClientConfig: servers.client()}
+	dialer := websocket.Dialer{TLSClientConfig: servers.Client()}
 	ws, _, err := dialer.Dial("wss://"+d.wire+"/client", http.Header{"Origin": {"https://" + d.wire}})
 	if err != nil {
 		t.Fatal(err)
@@ -191,15 +114,15 @@ func TestTLS(t *testing.T) {
 // TestReload: SIGHUP takes over TLS files, auth and the log level, and a configuration that is no good changes nothing.
 func TestReload(t *testing.T) {
 	t.Parallel()
-	servers, edges, newer := newAuthority(t), newAuthority(t), newAuthority(t)
+	servers, edges, newer := testkit.NewAuthority(), testkit.NewAuthority(), testkit.NewAuthority()
 	auth := func(token string) string {
 		return fmt.Sprintf("auth: {operators: [{name: alice, role: operator, token_sha256: %s}], edges: [{edge_id: \"*\", token_sha256: %s}]}\n",
 			hashOf(token), hashOf(token))
 	}
 	d := startTLSDaemon(t, servers, edges, tlsConfig+auth("one"))
-	hello := func(a *authority, token string) *iopv1.Envelope {
-		config := a.client("e")
-		config.RootCAs = servers.pool
+	hello := func(a *testkit.Authority, token string) *iopv1.Envelope {
+		config := a.Client("e")
+		config.RootCAs = servers.Pool()
 		h := helloOf("e")
 		h.Token = token
 		_, m := d.tlsHello(config, h)
@@ -213,7 +136,7 @@ func TestReload(t *testing.T) {
 		before := strings.Count(d.said(), says)
 		d.configure(config)
 		d.signal(syscall.SIGHUP)
-		eventually(t, says, func() bool { return strings.Count(d.said(), says) > before })
+		testkit.Eventually(t, says, func() bool { return strings.Count(d.said(), says) > before })
 	}
 	reload("auth: nonsense\n", "was not reloaded")
 	reload(tlsConfig+"insecure: maybe\n", "was not reloaded")
@@ -221,11 +144,11 @@ func TestReload(t *testing.T) {
 	if strings.Contains(d.said(), `"path":"/edges"`) {
 		t.Error("a read is logged at info")
 	}
-	writeFile(t, d.file("edges.pem"), newer.pem)
+	writeFile(t, d.file("edges.pem"), newer.PEM)
 	reload(tlsConfig+auth("two")+"log: {level: debug}\n", "the configuration was reloaded")
 	d.get("/edges", "Authorization", "Bearer one").isProblem(401, "unauthenticated")
 	d.get("/edges", "Authorization", "Bearer two").is(200, "edges.0.state", "connected") // who was let in stays
-	eventually(t, "debug lines", func() bool { return strings.Contains(d.said(), `"path":"/edges"`) })
+	testkit.Eventually(t, "debug lines", func() bool { return strings.Contains(d.said(), `"path":"/edges"`) })
 	if m := hello(edges, "two"); m != nil {
 		t.Errorf("an authority that is gone: %v", m)
 	}
@@ -246,11 +169,11 @@ func TestReload(t *testing.T) {
 		}
 	}
 	// Files that change are followed without a signal.
-	cert, key := newer.issue("localhost")
+	cert, key := newer.Issue("localhost", "127.0.0.1")
 	writeFile(t, d.file("server.pem"), cert)
 	writeFile(t, d.file("server.key"), key)
-	eventually(t, "the new certificate is shown", func() bool {
-		c, err := tls.Dial("tcp", d.http, newer.client())
+	testkit.Eventually(t, "the new certificate is shown", func() bool {
+		c, err := tls.Dial("tcp", d.http, newer.Client())
 		if err == nil {
 			c.Close()
 		}

@@ -17,6 +17,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"iop/internal/testkit"
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -150,7 +151,7 @@ func TestTraces(t *testing.T) {
 // logged waits for a line of the log with this message and these members.
 func logged(t *testing.T, d *testDaemon, message string, members ...string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("a line %q with %v", message, members), func() bool {
+	testkit.Eventually(t, fmt.Sprintf("a line %q with %v", message, members), func() bool {
 		for line := range strings.Lines(d.said()) {
 			var got map[string]any
 			if json.Unmarshal([]byte(line), &got) != nil || got["message"] != message {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"iop/internal/testkit"
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -145,7 +146,7 @@ func TestCorrelation(t *testing.T) {
 	e.send(&iopv1.Envelope{ReplyTo: 99})
 	e.send(response("made-up", succeeded))
 	e.settle()
-	eventually(t, "5 answers to nothing are counted", func() bool { return d.metric("iop_wire_unmatched_answers_total") == before+5 })
+	testkit.Eventually(t, "5 answers to nothing are counted", func() bool { return d.metric("iop_wire_unmatched_answers_total") == before+5 })
 	if e.settle(); d.get("/edges/e").is(200).text("state") != "connected" {
 		t.Error("they ended the connection")
 	}
@@ -170,7 +171,7 @@ func TestAskedForStatus(t *testing.T) {
 	if bytes.Contains(secret.body, []byte("10.0.0.7")) {
 		t.Error("the Edge's own words belong into the log, and there alone")
 	}
-	eventually(t, "the Edge's own words in the log", func() bool { return strings.Contains(d.said(), "10.0.0.7") })
+	testkit.Eventually(t, "the Edge's own words in the log", func() bool { return strings.Contains(d.said(), "10.0.0.7") })
 	ask(failure(77, "")).isProblem(502, "edge_error", "edge_error", "UNSPECIFIED")
 
 	// A late answer reaches nobody else.
@@ -194,7 +195,7 @@ func TestSecondHello(t *testing.T) {
 	if m := e.next(); m.GetError().GetCode() != badPrecondition || m.ReplyTo != 7 {
 		t.Fatal(m)
 	}
-	eventually(t, "the connection ends", func() bool { return d.get("/edges/e").text("disconnect_reason") == "protocol_error" })
+	testkit.Eventually(t, "the connection ends", func() bool { return d.get("/edges/e").text("disconnect_reason") == "protocol_error" })
 	other.settle()
 	d.get("/edges/other").is(200, "state", "connected", "connections", 1, "takeovers", 0)
 }
@@ -226,7 +227,7 @@ func TestFramesThatDoNotDecode(t *testing.T) {
 		if m := e.next(); m.GetError().GetCode() != badArgument {
 			t.Errorf("%s: %v", name, m)
 		}
-		eventually(t, "the connection ends", func() bool { return d.get("/edges/e").text("disconnect_reason") == "protocol_error" })
+		testkit.Eventually(t, "the connection ends", func() bool { return d.get("/edges/e").text("disconnect_reason") == "protocol_error" })
 	}
 	// Twice the same field is a merge, and the last of several bodies counts: honest encodings of one envelope.
 	e := d.connect(helloOf("e"))

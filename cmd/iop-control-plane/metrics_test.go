@@ -20,6 +20,7 @@ import (
 	"iop/actors"
 	"iop/configs"
 	"iop/httpapi"
+	"iop/internal/testkit"
 	"iop/wire"
 )
 
@@ -33,7 +34,7 @@ func meteredDaemon(t *testing.T) *prometheus.Registry {
 	system := actors.NewSystem(systemOptions(cfg, zerolog.Nop()))
 	t.Cleanup(system.Stop)
 	dir := t.TempDir()
-	cert, key := newAuthority(t).issue("localhost")
+	cert, key := testkit.NewAuthority().Issue("localhost", "127.0.0.1")
 	writeFile(t, dir+"/server.pem", cert)
 	writeFile(t, dir+"/server.key", key)
 	tls, err := wire.NewServerTLS(wire.TLSFiles{Cert: dir + "/server.pem", Key: dir + "/server.key"})

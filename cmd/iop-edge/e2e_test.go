@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,6 +18,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"iop/internal/testkit"
+	"iop/internal/testkit/testdaemon"
 )
 
 // These tests run a real Control Plane and a real Edge as processes of their own, with a real HTTP backend behind and real
@@ -79,41 +81,25 @@ type fleet struct {
 	log               bytes.Buffer // of the Edge, to be read after it has ended
 }
 
-// TestEndToEnd builds the Control Plane once, and gives every test one of its own.
+// TestEndToEnd gives every test a Control Plane of its own.
 func TestEndToEnd(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "iop-control-plane")
-	if out, err := exec.Command("go", "build", "-o", program, "iop/cmd/iop-control-plane").CombinedOutput(); err != nil {
-		t.Fatalf("the Control Plane can't be built: %v\n%s", err, out)
-	}
 	for name, test := range map[string]func(*fleet){
 		"a drain under load cuts nothing":                   drainUnderLoad,
 		"a drain that outlives its deadline says what runs": drainTooLong,
 		"settings change while it runs":                     changeSettings,
 		"an Edge that was killed comes back":                killEdge,
 	} {
-		t.Run(name, func(t *testing.T) { test(startFleet(t, program)) })
+		t.Run(name, func(t *testing.T) { test(startFleet(t)) })
 	}
 }
 
-func startFleet(t *testing.T, program string) *fleet {
+func startFleet(t *testing.T) *fleet {
 	t.Helper()
 	f := &fleet{t: t, dir: t.TempDir(), engine: &engine{lasts: 200 * time.Millisecond, stuck: make(chan struct{})}}
 	backend := httptest.NewServer(f.engine)
 	t.Cleanup(backend.Close)
-	addresses := filepath.Join(f.dir, "addresses.json")
-	daemon := exec.Command(program, "--addresses-file", addresses)
-	daemon.Dir = f.dir
-	daemon.Env = append(os.Environ(), "IOP_HTTP_LISTEN=127.0.0.1:0", "IOP_WIRE_LISTEN=127.0.0.1:0", "IOP_EDGE_WIRE_LISTEN=127.0.0.1:0")
-	f.run(daemon)
-	var at struct {
-		HTTP string `json:"http"`
-		Edge string `json:"edge_wire"`
-	}
-	f.until("the Control Plane listens", func() bool {
-		text, err := os.ReadFile(addresses)
-		return err == nil && json.Unmarshal(text, &at) == nil
-	})
-	f.controlPlane, f.api = "http://"+at.HTTP, "http://"+freeAddress(t)
+	at := testdaemon.Start(t, nil).Addresses()
+	f.controlPlane, f.api = "http://"+at.HTTP, "http://"+testkit.FreeAddress(t)
 	f.write("edge.yaml", fmt.Sprintf(`
 edge: {id: seoul-1}
 control_plane: {address: "%s"}
@@ -125,7 +111,7 @@ probe: {interval: 200ms}
 pass_through: {listen: "%s", queue: 2}
 state_file: state
 status_socket: status
-`, at.Edge, backend.URL, strings.TrimPrefix(f.api, "http://")))
+`, at.EdgeWire, backend.URL, strings.TrimPrefix(f.api, "http://")))
 	f.startEdge()
 	return f
 }
@@ -147,17 +133,6 @@ func (f *fleet) run(c *exec.Cmd) {
 		_ = c.Process.Kill()
 		_ = c.Wait()
 	})
-}
-
-// freeAddress is one that nobody listened on a moment ago.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (f *fleet) write(name, text string) {

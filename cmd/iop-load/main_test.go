@@ -3,12 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,57 +17,17 @@ import (
 	"go.uber.org/goleak"
 
 	"iop/cmd/internal/program"
+	"iop/cmd/internal/scripttest"
+	"iop/internal/testkit"
 	"iop/load/ledger"
 	"iop/load/report"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"iop-load": main})
+	testscript.Main(testkit.Cleaning{M: m}, map[string]func(){"iop-load": main})
 }
 
-// TestScripts types what a user could type, in testdata/script. "exits 2 --edges many" runs the program in a process of its own
-// and wants that exit code.
-func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
-		RequireExplicitExec: true,
-		RequireUniqueNames:  true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
-	})
-}
-
-func exits(ts *testscript.TestScript, _ bool, args []string) {
-	if len(args) == 0 {
-		ts.Fatalf("usage: exits code args...")
-	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	code := 0
-	if err := ts.Exec("iop-load", args[1:]...); err != nil {
-		ended := (*exec.ExitError)(nil)
-		if !errors.As(err, &ended) {
-			ts.Fatalf("%v", err)
-		}
-		code = ended.ExitCode()
-	}
-	if code != want {
-		ts.Fatalf("exit code %d, want %d", code, want)
-	}
-}
-
-// daemonBinary builds the real daemon, once.
-var daemonBinary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "iop-load-test")
-	if err != nil {
-		return "", err
-	}
-	bin := filepath.Join(dir, "iop-control-plane")
-	out, err := exec.Command("go", "build", "-o", bin, "iop/cmd/iop-control-plane").CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%w\n%s", err, out)
-	}
-	return bin, err
-})
+func TestScripts(t *testing.T) { scripttest.Run(t, "iop-load") }
 
 // ran is what a run of the program left behind.
 type ran struct {
@@ -81,7 +39,7 @@ type ran struct {
 // runAgainstDaemon runs the program in this process, with a daemon of its own.
 func runAgainstDaemon(t *testing.T, stderr *watched, args ...string) ran {
 	t.Helper()
-	bin, err := daemonBinary()
+	bin, err := testkit.Program("iop-control-plane")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"iop/internal/testkit"
 )
 
 // testBackend is a serving backend that looks like vLLM: requests are held until their callers go, so many at once run and
@@ -78,7 +80,7 @@ func (b *testBackend) want(t *testing.T, requests int) {
 	}
 	b.mu.Unlock()
 	running := int64(min(requests, cap(b.slots)))
-	eventually(t, "the backend has the requests", func() bool {
+	testkit.Eventually(t, "the backend has the requests", func() bool {
 		return b.running.Load() == running && b.waiting.Load() == int64(requests)-running
 	})
 	if requests == 0 {
@@ -88,12 +90,3 @@ func (b *testBackend) want(t *testing.T, requests int) {
 
 // patience is how long a busy machine may take for what takes milliseconds.
 const patience = 20 * time.Second
-
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for by := time.Now().Add(patience); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(by) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
-}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"iop/internal/testkit"
 )
 
 // TestKilledAndRestarted runs the Control Plane, an Edge and a Node agent as processes, with two backends that hold real
@@ -74,20 +75,20 @@ type fleet struct {
 
 func startFleet(t *testing.T) *fleet {
 	dir := t.TempDir()
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir, "iop/cmd/iop-control-plane", "iop/cmd/iop-edge", "iop/cmd/iop-node")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	ports := freePorts(t, 4)
+	ports := testkit.FreeAddresses(t, 4)
 	f := &fleet{http: ports[0], behind: startBackend(t, 8), asked: startBackend(t, 4), client: http.Client{Timeout: 2 * time.Second}}
 	fill := strings.NewReplacer("HTTP", ports[0], "CLIENT", ports[1], "EDGE", ports[2], "NODE", ports[3],
 		"BEHIND", f.behind.server.URL, "ASKED", f.asked.server.URL)
 	program := func(name, config string) *process {
+		bin, err := testkit.Program(name)
+		if err != nil {
+			t.Fatal(err)
+		}
 		file := filepath.Join(dir, name+".yaml")
 		if err := os.WriteFile(file, []byte(fill.Replace(config)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p := &process{name: name, args: []string{filepath.Join(dir, name), "--config", file}}
+		p := &process{name: name, args: []string{bin, "--config", file}}
 		t.Cleanup(func() {
 			if p.cmd != nil {
 				p.kill(t)
@@ -118,19 +119,6 @@ providers: [{id: vllm-0, type: vllm, base_url: "BEHIND", capacity: 8, long_conte
 probe: {interval: 100ms}
 `)
 	return f
-}
-
-// freePorts are addresses that nobody listens on now.
-func freePorts(t *testing.T, n int) (addresses []string) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		addresses = append(addresses, l.Addr().String())
-	}
-	return addresses
 }
 
 // load changes how many requests are in flight.

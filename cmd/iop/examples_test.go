@@ -66,8 +66,8 @@ func newExamples(t *testing.T, f *testFleet) *examples {
 	if err := os.WriteFile(x.dir+"/token.txt", []byte("iop_secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	x.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "IOP_ADDR=http://"+f.daemon.HTTP, "XDG_CONFIG_HOME="+x.dir)
-	x.env = append(x.env, "WIRE=ws://"+f.daemon.Wire)
+	x.env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "IOP_ADDR=http://"+f.daemon.Addresses().HTTP, "XDG_CONFIG_HOME="+x.dir)
+	x.env = append(x.env, "WIRE=ws://"+f.daemon.Addresses().Wire)
 	x.wait("2 connected")
 	out, _ := x.shell("iop run seoul-1 edge.ping -o yaml | sed -n 's/^operation_id: //p' | tr -d '\"'")
 	x.env = append(x.env, "OPERATION_ID="+strings.TrimSpace(out))

@@ -8,31 +8,31 @@ import (
 	"time"
 
 	"iop/edge"
+	"iop/internal/testkit/testdaemon"
+	"iop/load/daemon"
 )
 
 // testFleet is a real daemon and real Edges, whose sites stand still until a command changes them.
 type testFleet struct {
-	daemon *testDaemon
+	daemon *daemon.Daemon
 	edges  map[string]*testEdge
 }
 
 func (f *testFleet) start(args ...string) (err error) {
 	f.edges = map[string]*testEdge{}
-	f.daemon, err = startDaemon(args...)
+	f.daemon, err = testdaemon.Run(nil, append([]string{"--log-level", "error"}, args...)...)
 	return err
 }
 
 // restart crashes the daemon and starts it anew at the same addresses; the Edges come back by themselves.
-func (f *testFleet) restart() (err error) {
-	at := f.daemon.addresses
-	f.daemon.kill()
-	f.daemon, err = startDaemon("--http-listen", at.HTTP, "--wire-listen", at.Wire, "--edge-wire-listen", at.EdgeWire)
-	return err
+func (f *testFleet) restart() error {
+	f.daemon.Kill()
+	return f.daemon.Again()
 }
 
 func (f *testFleet) setenv(set func(name, value string)) {
-	set("IOP_ADDR", "http://"+f.daemon.HTTP)
-	set("WIRE", "ws://"+f.daemon.Wire+"/client")
+	set("IOP_ADDR", "http://"+f.daemon.Addresses().HTTP)
+	set("WIRE", "ws://"+f.daemon.Addresses().Wire+"/client")
 }
 
 func (f *testFleet) stop() {
@@ -40,7 +40,7 @@ func (f *testFleet) stop() {
 		f.leave(id)
 	}
 	if f.daemon != nil {
-		f.daemon.stop()
+		f.daemon.Close()
 	}
 }
 
@@ -52,7 +52,7 @@ type testEdge struct {
 
 func (f *testFleet) connect(id string, labels map[string]string) error {
 	s := newTestSite()
-	e, err := edge.New(edge.Options{ID: id, Name: "Site " + id, Version: "1.2.3", Labels: labels, Address: f.daemon.EdgeWire, Site: s,
+	e, err := edge.New(edge.Options{ID: id, Name: "Site " + id, Version: "1.2.3", Labels: labels, Address: f.daemon.Addresses().EdgeWire, Site: s,
 		Operations: map[string]edge.Operation{"node.drain": s.drain, "node.restart": restart, "model.load": s.load, "fail": fail},
 		Logger:     slog.New(slog.DiscardHandler), ReconnectInitial: 10 * time.Millisecond, ReconnectMax: 50 * time.Millisecond})
 	if err != nil {

@@ -2,57 +2,25 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"iop/internal/testkit"
 )
 
-// scratch has what the tests build.
-var scratch string
-
 func TestMain(m *testing.M) {
-	if os.Getenv("TESTSCRIPT_COMMAND") == "" {
-		dir, err := os.MkdirTemp("", "iop-test-")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		scratch = dir
-	}
-	testscript.Main(cleaning{m}, map[string]func(){"iop": main})
-}
-
-// cleaning removes scratch behind the tests.
-type cleaning struct{ m *testing.M }
-
-func (c cleaning) Run() int {
-	defer os.RemoveAll(scratch)
-	return c.m.Run()
+	testscript.Main(testkit.Cleaning{M: m}, map[string]func(){"iop": main})
 }
 
 // soon is a time by which everything here has happened, also on a busy machine.
 const soon = 30 * time.Second
-
-// daemonProgram builds the real daemon, once.
-var daemonProgram = sync.OnceValues(func() (string, error) {
-	program := filepath.Join(scratch, "iop-control-plane")
-	if out, err := exec.Command("go", "build", "-o", program, "iop/cmd/iop-control-plane").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("the daemon can't be built: %w\n%s", err, out)
-	}
-	return program, nil
-})
 
 // TestScripts types what a person could type, in testdata/script, at a real daemon and real Edges:
 //
@@ -155,63 +123,4 @@ func sees(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Fatalf("%s never has %s, but\n%s", args[0], args[1], text)
 		}
 	}
-}
-
-// addresses are where a daemon listens.
-type addresses struct {
-	HTTP     string `json:"http"`
-	Wire     string `json:"wire"`
-	EdgeWire string `json:"edge_wire"`
-}
-
-// testDaemon is the real daemon as a process of its own.
-type testDaemon struct {
-	process *exec.Cmd
-	ended   chan struct{}
-	addresses
-}
-
-// startDaemon waits until it listens; addresses that aren't given are free ones.
-func startDaemon(args ...string) (*testDaemon, error) {
-	program, err := daemonProgram()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp(scratch, "daemon-")
-	if err != nil {
-		return nil, err
-	}
-	file := filepath.Join(dir, "addresses.json")
-	args = append([]string{"--dev", "--log-level", "error", "--http-listen", "127.0.0.1:0", "--wire-listen", "127.0.0.1:0", "--edge-wire-listen", "127.0.0.1:0", "--addresses-file", file}, args...)
-	d := &testDaemon{process: exec.Command(program, args...), ended: make(chan struct{})}
-	d.process.Dir = dir
-	var log strings.Builder
-	d.process.Stderr = &log
-	if err := d.process.Start(); err != nil {
-		return nil, err
-	}
-	go func() { defer close(d.ended); _ = d.process.Wait() }()
-	for deadline := time.Now().Add(soon); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) { // there is nothing else to wait on
-		if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &d.addresses) == nil {
-			return d, nil
-		}
-		select {
-		case <-d.ended:
-			return nil, fmt.Errorf("the daemon ended:\n%s", log.String())
-		default:
-		}
-	}
-	d.kill()
-	return nil, errors.New("the daemon doesn't listen")
-}
-
-func (d *testDaemon) stop() {
-	_ = d.process.Process.Signal(syscall.SIGTERM)
-	<-d.ended
-}
-
-// kill ends it as a crash would.
-func (d *testDaemon) kill() {
-	_ = d.process.Process.Kill()
-	<-d.ended
 }

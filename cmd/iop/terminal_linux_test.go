@@ -132,7 +132,7 @@ func TestTopPutsTheTerminalRight(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPty(t)
-			top := exec.Command(self, "top", "--addr", f.daemon.HTTP, "--every", "1s")
+			top := exec.Command(self, "top", "--addr", f.daemon.Addresses().HTTP, "--every", "1s")
 			top.Args[0] = "iop" // what testscript.Main calls this program by
 			top.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=", "XDG_CONFIG_HOME="+t.TempDir())
 			top.Stdin, top.Stdout = p.them, p.them
