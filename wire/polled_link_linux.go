@@ -79,28 +79,16 @@ func (l *PolledLink) PeerEnded() bool {
 
 // SendPong answers a Ping with what AppendPong makes of it, and allocates nothing.
 func (l *PolledLink) SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now time.Time, interval time.Duration) SendResult {
-	b := buffers.Get().(*[]byte)
-	defer putBuffer(b)
-	*b = AppendPong((*b)[:0], replyTo, sentAt, now, interval)
-	return l.poller.opts.Traffic.sent(*b, l.hand(*b, ""))
+	return sendPong(l, replyTo, sentAt, now, interval)
 }
 
 // Send implements Link. An envelope that can't be encoded (text that isn't UTF-8) is refused as Full.
-func (l *PolledLink) Send(e *iopv1.Envelope, tag string) SendResult {
-	b := buffers.Get().(*[]byte)
-	defer putBuffer(b)
-	frame, err := AppendFrame((*b)[:0], e)
-	*b = frame
-	if err != nil {
-		return Full
-	}
-	return l.poller.opts.Traffic.sent(frame, l.hand(frame, tag))
-}
+func (l *PolledLink) Send(e *iopv1.Envelope, tag string) SendResult { return send(l, e, tag) }
 
 // SendFrame implements Link.
-func (l *PolledLink) SendFrame(frame []byte) SendResult {
-	return l.poller.opts.Traffic.sent(frame, l.hand(frame, ""))
-}
+func (l *PolledLink) SendFrame(frame []byte) SendResult { return sendFrame(l, frame) }
+
+func (l *PolledLink) traffic() *Traffic { return l.poller.opts.Traffic }
 
 // Finish implements Link. What waits has WriteTimeout to leave, all of it together.
 func (l *PolledLink) Finish() {

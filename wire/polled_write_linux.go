@@ -16,7 +16,7 @@ func (l *PolledLink) hand(frame []byte, tag string) SendResult {
 		return Closed
 	case l.out != nil && !l.out.outbox.fits(len(frame)):
 		return Full
-	case l.out != nil || tag != "" && !l.hasRoom():
+	case l.out != nil || tag != "" && !hasRoom(l.fd): // there will be an event when it has room
 		l.queueLocked(frame, tag)
 		return Queued
 	}
@@ -46,13 +46,6 @@ func (l *PolledLink) queueLocked(frame []byte, tag string) {
 		l.waitLocked()
 	}
 	l.out.outbox.push(outFrame{payload: append([]byte(nil), frame...), tag: tag})
-}
-
-// hasRoom tells whether the kernel would take at least a byte now. When it wouldn't, there will be an event when it would.
-func (l *PolledLink) hasRoom() bool {
-	ask := [1]unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLOUT}}
-	n, err := unix.Poll(ask[:], 0)
-	return err == nil && n == 1 && ask[0].Revents == unix.POLLOUT
 }
 
 // writeLocked writes until the kernel has no room: only then will there be an event when it has.
@@ -89,7 +82,7 @@ func (l *PolledLink) flush() {
 	for len(box.waiting) > 0 {
 		first := &box.waiting[0]
 		if first.tag != "" {
-			if !l.hasRoom() {
+			if !hasRoom(l.fd) {
 				return
 			}
 			l.taker.FrameBegun(first.tag)

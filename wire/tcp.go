@@ -60,28 +60,16 @@ func (l *TCPLink) PeerEnded() (ended bool) {
 
 // SendPong answers a Ping with what AppendPong makes of it, and allocates nothing.
 func (l *TCPLink) SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now time.Time, interval time.Duration) SendResult {
-	b := buffers.Get().(*[]byte)
-	defer putBuffer(b)
-	*b = AppendPong((*b)[:0], replyTo, sentAt, now, interval)
-	return l.opts.Traffic.sent(*b, l.hand(*b, ""))
+	return sendPong(l, replyTo, sentAt, now, interval)
 }
 
 // Send implements Link. An envelope that can't be encoded (text that isn't UTF-8) is refused as Full.
-func (l *TCPLink) Send(e *iopv1.Envelope, tag string) SendResult {
-	b := buffers.Get().(*[]byte)
-	defer putBuffer(b)
-	frame, err := AppendFrame((*b)[:0], e)
-	*b = frame
-	if err != nil {
-		return Full
-	}
-	return l.opts.Traffic.sent(frame, l.hand(frame, tag))
-}
+func (l *TCPLink) Send(e *iopv1.Envelope, tag string) SendResult { return send(l, e, tag) }
 
 // SendFrame implements Link.
-func (l *TCPLink) SendFrame(frame []byte) SendResult {
-	return l.opts.Traffic.sent(frame, l.hand(frame, ""))
-}
+func (l *TCPLink) SendFrame(frame []byte) SendResult { return sendFrame(l, frame) }
+
+func (l *TCPLink) traffic() *Traffic { return l.opts.Traffic }
 
 func (l *TCPLink) hand(frame []byte, tag string) SendResult {
 	l.mu.Lock()

@@ -40,14 +40,17 @@ func (w *tryWriter) once(fd uintptr) bool {
 	}
 }
 
-// hasRoom tells whether the kernel would take at least a byte now.
+// hasRoom is hasRoom of its socket.
 func (w *tryWriter) hasRoom() (room bool) {
-	err := w.raw.Control(func(fd uintptr) {
-		ask := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
-		n, err := unix.Poll(ask, 0)
-		room = err == nil && n == 1 && ask[0].Revents == unix.POLLOUT
-	})
+	err := w.raw.Control(func(fd uintptr) { room = hasRoom(int(fd)) })
 	return err == nil && room
+}
+
+// hasRoom tells whether the kernel would take at least a byte now.
+func hasRoom(fd int) bool {
+	ask := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+	n, err := unix.Poll(ask[:], 0)
+	return err == nil && n == 1 && ask[0].Revents == unix.POLLOUT
 }
 
 // write gives how much the kernel took; 0 and no error when it has no room now.

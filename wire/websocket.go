@@ -170,20 +170,15 @@ func (c *WebSocketConn) alive() {
 }
 
 // Send implements Link.
-func (c *WebSocketConn) Send(e *iopv1.Envelope, tag string) SendResult {
-	b := buffers.Get().(*[]byte)
-	defer putBuffer(b)
-	frame, err := AppendFrame((*b)[:0], e)
-	*b = frame
-	if err != nil {
-		return Full
-	}
-	return c.link.opts.Traffic.sent(frame, c.write(opBinary, frame[HeaderBytes:], tag))
-}
+func (c *WebSocketConn) Send(e *iopv1.Envelope, tag string) SendResult { return send(c, e, tag) }
 
 // SendFrame implements Link. The frame comes with the header of the Edge wire, which is left out here.
-func (c *WebSocketConn) SendFrame(frame []byte) SendResult {
-	return c.link.opts.Traffic.sent(frame, c.write(opBinary, frame[HeaderBytes:], ""))
+func (c *WebSocketConn) SendFrame(frame []byte) SendResult { return sendFrame(c, frame) }
+
+func (c *WebSocketConn) traffic() *Traffic { return c.link.opts.Traffic }
+
+func (c *WebSocketConn) hand(frame []byte, tag string) SendResult {
+	return c.write(opBinary, frame[HeaderBytes:], tag)
 }
 
 func (c *WebSocketConn) write(opcode byte, payload []byte, tag string) SendResult {

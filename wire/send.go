@@ -1,0 +1,42 @@
+package wire
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	iopv1 "iop/proto/iop/v1"
+)
+
+// frameHander is what a link of any kind does with a frame. What is alike in sending are functions over it, and no embedded type:
+// that would need the way back to its link, in every idle link.
+type frameHander interface {
+	// hand takes a whole frame, with its header, and keeps none of its bytes.
+	hand(frame []byte, tag string) SendResult
+	traffic() *Traffic
+}
+
+// send is Send of a link. An envelope that can't be encoded (text that isn't UTF-8) is refused as Full.
+func send(l frameHander, e *iopv1.Envelope, tag string) SendResult {
+	b := buffers.Get().(*[]byte)
+	defer putBuffer(b)
+	frame, err := AppendFrame((*b)[:0], e)
+	*b = frame
+	if err != nil {
+		return Full
+	}
+	return l.traffic().sent(frame, l.hand(frame, tag))
+}
+
+// sendFrame is SendFrame of a link.
+func sendFrame(l frameHander, frame []byte) SendResult {
+	return l.traffic().sent(frame, l.hand(frame, ""))
+}
+
+// sendPong answers a Ping with what AppendPong makes of it, and allocates nothing.
+func sendPong(l frameHander, replyTo uint64, sentAt *timestamppb.Timestamp, now time.Time, interval time.Duration) SendResult {
+	b := buffers.Get().(*[]byte)
+	defer putBuffer(b)
+	*b = AppendPong((*b)[:0], replyTo, sentAt, now, interval)
+	return sendFrame(l, *b)
+}
