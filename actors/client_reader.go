@@ -46,7 +46,7 @@ func (r *clientReader) run(ready <-chan time.Duration) {
 // alive gives the Client another 2.5 intervals. WebSocket pings and pongs count, but not as a hello.
 func (r *clientReader) alive() {
 	if r.interval > 0 {
-		r.conn.ReadBy(time.Now().Add(r.interval * 5 / 2))
+		r.conn.ReadBy(time.Now().Add(wire.SilentAfter(r.interval)))
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/tidwall/btree"
+
+	"iop/wire"
 )
 
 // View is what the registry says of one Edge at one moment. It is never changed in place: a change is a new
@@ -62,7 +64,9 @@ func (p *Pulse) keep(s *Snapshot) {
 }
 
 // silentFor tells whether nothing was heard for 2.5 intervals.
-func (p *Pulse) silentFor(now int64) bool { return now-p.lastSeen.Load() > p.interval.Load()*5/2 }
+func (p *Pulse) silentFor(now int64) bool {
+	return now-p.lastSeen.Load() > int64(wire.SilentAfter(time.Duration(p.interval.Load())))
+}
 
 // Interval is the heartbeat interval in force.
 func (p *Pulse) Interval() time.Duration { return time.Duration(p.interval.Load()) }

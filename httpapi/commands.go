@@ -14,10 +14,9 @@ import (
 )
 
 const (
-	maxOperationBytes = 128
-	maxNodeIDBytes    = 256
-	maxReasonBytes    = 1024
-	maxKeyBytes       = 128
+	maxNodeIDBytes = 256
+	maxReasonBytes = 1024
+	maxKeyBytes    = 128
 
 	defaultCommandTimeout = 30 * time.Second
 	maxCommandTimeout     = 10 * time.Minute
@@ -82,7 +81,7 @@ func (s *Server) readCommand(c *call, body []byte) (*actors.CommandAsk, *problem
 	ask := &actors.CommandAsk{
 		EdgeID:      c.edgeID,
 		RequestID:   c.id,
-		Operation:   m.text("operation", maxOperationBytes),
+		Operation:   m.text("operation", wire.MaxOperationBytes),
 		NodeID:      m.text("node_id", maxNodeIDBytes),
 		Reason:      m.text("reason", maxReasonBytes),
 		Timeout:     m.duration("timeout", defaultCommandTimeout, maxCommandTimeout),

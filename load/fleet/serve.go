@@ -118,7 +118,7 @@ func (e *edge) heartbeat() {
 	if e.behaviour == Mute {
 		return
 	}
-	if e.shard.f.now()-e.heard > e.interval*5/2 {
+	if e.shard.f.now()-e.heard > wire.SilentAfter(e.interval) {
 		e.broken("no word from the peer for 2.5 intervals")
 		return
 	}
