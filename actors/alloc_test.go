@@ -112,7 +112,7 @@ func BenchmarkStatus(b *testing.B) {
 	b.Cleanup(s.Stop)
 	server, client := loopback(b)
 	s.hellos <- struct{}{}
-	s.root().Send(s.registry, &accepted{conn: server})
+	s.root().Send(s.registry, &accepted{newcomer{conn: server}})
 	go serveStatus(client, "e1")
 	for s.Metrics().EdgesConnected == 0 {
 		time.Sleep(time.Millisecond)

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"net"
 	"runtime/debug"
 	"time"
 
@@ -64,7 +63,7 @@ func (e *edge) Receive(ctx actor.Context) {
 	defer e.survive(ctx)
 	switch m := ctx.Message().(type) {
 	case *start:
-		e.start(ctx, m.conn)
+		e.start(ctx, m.newcomer)
 	case *helloRead:
 		e.hello(ctx, m)
 	case *decided:
@@ -110,21 +109,21 @@ func (e *edge) Receive(ctx actor.Context) {
 	}
 }
 
-func (e *edge) start(ctx actor.Context, conn net.Conn) {
+func (e *edge) start(ctx actor.Context, n newcomer) {
 	e.pid = ctx.Self()
 	e.pulse = &Pulse{}
 	e.pulse.lastSeen.Store(e.sys.clock.mono())
 	e.pending.limit = e.sys.opts.MaxInFlight
 	e.greeting = &greeting{}
 	e.within(ctx, e.sys.opts.HelloTimeout)
-	if link := e.sys.adopt(conn); link != nil {
-		e.link, e.credit.reader = link, link
-		link.Start(&e.reader)
+	if n.polled != nil {
+		e.link, e.credit.reader = n.polled, n.polled
+		n.polled.Start(&e.reader)
 		return
 	}
-	link, p := wire.NewTCPLink(conn, &e.sys.opts.Link, &e.reader), newPause()
+	link, p := wire.NewTCPLink(n.conn, &e.sys.opts.Link, &e.reader), newPause()
 	e.link, e.credit.reader = link, p
-	go e.reader.run(conn, link, p)
+	go e.reader.run(n.conn, link, p)
 }
 
 // within bounds the phase of the greeting that begins now.

@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"iop/wire"
 )
 
 // EdgeFront accepts Edges and gives their connections to the registry.
@@ -13,8 +15,23 @@ type EdgeFront struct {
 	sys *System
 
 	mu       sync.Mutex
-	listener net.Listener // nil before Serve
+	listener net.Listener   // nil before Serve
+	acceptor *wire.Acceptor // nil where each connection has a goroutine
 	closed   bool
+}
+
+// newcomer is a connection that has said nothing yet: of the poller, or with a goroutine to come.
+type newcomer struct {
+	polled *wire.PolledLink
+	conn   net.Conn
+}
+
+func (n newcomer) discard() {
+	if n.polled != nil {
+		n.polled.Discard()
+		return
+	}
+	_ = n.conn.Close()
 }
 
 // NewEdgeFront makes the front of the Edge wire.
@@ -31,6 +48,9 @@ func (f *EdgeFront) Close(context.Context) error {
 		return nil
 	}
 	f.closed = true
+	if f.acceptor != nil {
+		_ = f.acceptor.Close()
+	}
 	return f.listener.Close()
 }
 
@@ -39,7 +59,19 @@ func (f *EdgeFront) begin(l net.Listener) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.listener = l
+	if !f.closed {
+		f.acceptor = f.sys.acceptor(l)
+	}
 	return !f.closed
+}
+
+func (f *EdgeFront) accept(l net.Listener) (n newcomer, err error) {
+	if f.acceptor != nil {
+		n.polled, err = f.acceptor.Accept()
+	} else {
+		n.conn, err = l.Accept()
+	}
+	return n, err
 }
 
 // Serve accepts Edges until Close.
@@ -49,10 +81,10 @@ func (f *EdgeFront) Serve(l net.Listener) error {
 	}
 	for wait := time.Duration(0); ; {
 		f.sys.hellos <- struct{}{}
-		conn, err := l.Accept()
+		n, err := f.accept(l)
 		if err == nil {
 			wait = 0
-			f.sys.root().Send(f.sys.registry, &accepted{conn: conn})
+			f.sys.root().Send(f.sys.registry, &accepted{n})
 			continue
 		}
 		f.sys.arrived()

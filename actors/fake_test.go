@@ -62,7 +62,7 @@ func dial(t *testing.T, s *System) *fakeEdge {
 func dialMute(t *testing.T, s *System) *fakeEdge {
 	ours, theirs := net.Pipe()
 	s.hellos <- struct{}{}
-	s.root().Send(s.registry, &accepted{conn: theirs})
+	s.root().Send(s.registry, &accepted{newcomer{conn: theirs}})
 	return newFakeEdge(t, ours)
 }
 

@@ -67,7 +67,7 @@ func FuzzEdgeConnection(f *testing.F) {
 		script := &script{b: b, edgeID: id}
 		ours, theirs := net.Pipe()
 		s.hellos <- struct{}{}
-		s.root().Send(s.registry, &accepted{conn: theirs})
+		s.root().Send(s.registry, &accepted{newcomer{conn: theirs}})
 		peer := newFakeEdge(t, ours)
 		peer.in = make(chan *iopv1.Envelope, 256) // more than one input can be answered with
 		go peer.pump()
@@ -109,7 +109,7 @@ func fuzzSystem(f *testing.F) *System {
 	f.Cleanup(s.Stop)
 	ours, theirs := net.Pipe()
 	s.hellos <- struct{}{}
-	s.root().Send(s.registry, &accepted{conn: theirs})
+	s.root().Send(s.registry, &accepted{newcomer{conn: theirs}})
 	frame, _ := wire.AppendFrame(nil, helloEnvelope(hello("other")))
 	go func() {
 		_, _ = ours.Write(frame)

@@ -119,7 +119,7 @@ func (st *storm) wildEdge(id string, r *rand.Rand, stop <-chan struct{}) {
 		}
 		ours, theirs := net.Pipe()
 		st.s.hellos <- struct{}{}
-		st.s.root().Send(st.s.registry, &accepted{conn: theirs})
+		st.s.root().Send(st.s.registry, &accepted{newcomer{conn: theirs}})
 		w := &wild{storm: st, id: id, conn: ours, r: r}
 		if w.say(helloEnvelope(helloOf(id, fmt.Sprint(r.IntN(2))))) {
 			w.live(stop)

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"encoding/json"
-	"net"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -31,7 +30,7 @@ type (
 	}
 
 	// accepted is a connection that has said nothing yet.
-	accepted struct{ conn net.Conn }
+	accepted struct{ newcomer }
 
 	// connectionsAsk is answered with how many connections there are, of any phase.
 	connectionsAsk struct{ to chan<- int }
@@ -45,7 +44,7 @@ type statusSink interface{ deliver(StatusReply) }
 
 // Registry → edge. A *statusAsk, *dispatch or *queryCommands is forwarded as it came.
 type (
-	start struct{ conn net.Conn }
+	start struct{ newcomer }
 
 	// decided answers a claimAsk.
 	decided struct {

@@ -16,13 +16,13 @@ type polling struct {
 	refused bool // there is none to be had, or the System has stopped
 }
 
-// adopt gives a connection to the poller; nil: it needs a goroutine of its own.
-func (s *System) adopt(conn net.Conn) *wire.PolledLink {
-	if _, ok := conn.(*net.TCPConn); !ok || s.opts.unpolled {
+// acceptor accepts for the poller; nil: the listener's connections need a goroutine each.
+func (s *System) acceptor(l net.Listener) *wire.Acceptor {
+	if _, ok := l.(*net.TCPListener); !ok || s.opts.unpolled {
 		return nil
 	}
 	if p := s.poller(); p != nil {
-		return p.Adopt(conn)
+		return p.Acceptor(l)
 	}
 	return nil
 }

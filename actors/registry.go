@@ -78,11 +78,11 @@ func (r *registry) Receive(ctx actor.Context) {
 
 func (r *registry) accept(ctx actor.Context, m *accepted) {
 	if r.draining {
-		_ = m.conn.Close()
+		m.discard()
 		r.sys.arrived()
 		return
 	}
-	ctx.Send(ctx.Spawn(r.sys.edgeProps), &start{conn: m.conn})
+	ctx.Send(ctx.Spawn(r.sys.edgeProps), &start{m.newcomer})
 }
 
 // claim decides a claim. silent is the owner that was asked for a sign of life on its behalf and gave none, or 0.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -73,17 +74,13 @@ func (r *polledReader) Drain() {
 }
 
 func polledRig(t testing.TB, o *LinkOptions) *rig {
-	near, far := loopback(t)
 	p, err := NewPoller(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
+	link, far := polledPair(t, p)
 	taker := newStepTaker()
-	link := p.Adopt(near)
-	if link == nil {
-		t.Fatal("it wasn't adopted")
-	}
 	link.Start(taker)
 	reader := &polledReader{PolledLink: link, taker: taker}
 	frames := NewFrameReader(far, 4<<20)
@@ -123,9 +120,9 @@ func TestPolledFramesBeforeTheEnd(t *testing.T) {
 	}
 	defer p.Close()
 	for _, sizes := range [][]int{{1}, {10, 20, 30}, {70_000}, {500_000, 1, 200_000}, {65_532}, {65_531, 3}} {
-		near, far := loopback(t)
+		link, far := polledPair(t, p)
 		g := &gatherTaker{closed: make(chan struct{})}
-		p.Adopt(near).Start(g)
+		link.Start(g)
 		var all []byte
 		for i, n := range sizes {
 			all = append(all, frameOf(string(bytes.Repeat([]byte{byte('a' + i)}, n)))...)
@@ -184,9 +181,9 @@ func TestPollerClose(t *testing.T) {
 	}
 	var takers []*stepTaker
 	start := func() {
-		near, _ := loopback(t)
+		link, _ := polledPair(t, p)
 		takers = append(takers, newStepTaker())
-		p.Adopt(near).Start(takers[len(takers)-1])
+		link.Start(takers[len(takers)-1])
 	}
 	for range 5 {
 		start()
@@ -225,8 +222,8 @@ func TestEveryReadyLinkHasATurn(t *testing.T) {
 	defer p.endAll()
 	var peers []net.Conn
 	for range 30 {
-		near, far := loopback(t)
-		p.Adopt(near).Start(&gatherTaker{closed: make(chan struct{})})
+		link, far := polledPair(t, p)
+		link.Start(&gatherTaker{closed: make(chan struct{})})
 		peers = append(peers, far)
 	}
 	most := 0
@@ -258,9 +255,9 @@ func TestPolledTurnIsBounded(t *testing.T) {
 	}
 	defer p.endAll()
 	_ = p.epoll.SetReadDeadline(time.Now().Add(time.Minute)) // wait fails then
-	near, far := loopback(t)
+	link, far := polledPair(t, p)
 	g := &gatherTaker{closed: make(chan struct{})}
-	p.Adopt(near).Start(g)
+	link.Start(g)
 	const all = 5*framesATurn + 7
 	var flood []byte
 	for i := range all {
@@ -285,24 +282,87 @@ func TestPolledTurnIsBounded(t *testing.T) {
 	}
 }
 
-// TestAdoptOnlyTCP: what it doesn't take is left as it was.
-func TestAdoptOnlyTCP(t *testing.T) {
+// TestAcceptorOnlyOfTCP: of what it doesn't take nothing is done.
+func TestAcceptorOnlyOfTCP(t *testing.T) {
 	p, err := NewPoller(&roomy)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	near, far := net.Pipe()
-	if p.Adopt(near) != nil {
-		t.Fatal("it took a pipe")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	go far.Close()
-	if _, err := near.Read(make([]byte, 1)); err != io.EOF {
-		t.Error(err)
+	if p.Acceptor(struct{ net.Listener }{l}) != nil {
+		t.Error("it took a listener that may do more")
 	}
-	closed, _ := loopback(t)
-	closed.Close()
-	if p.Adopt(closed) != nil {
+	l.Close()
+	if p.Acceptor(l) != nil {
 		t.Error("it took what is closed")
 	}
+}
+
+// TestAcceptorCloses: an Accept that waits ends, and the port is free once the listener is closed, too.
+func TestAcceptorCloses(t *testing.T) {
+	p, err := NewPoller(&roomy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := p.Acceptor(l)
+	ended := make(chan error)
+	go func() { _, err := a.Accept(); ended <- err }()
+	a.Close()
+	if err := <-ended; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+	l.Close()
+	again, err := net.Listen("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+}
+
+// TestAcceptedLink: it doesn't wait to fill packets, as Go's connections don't, and can be thrown away unread.
+func TestAcceptedLink(t *testing.T) {
+	p, err := NewPoller(&roomy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	link, far := polledPair(t, p)
+	if on, err := unix.GetsockoptInt(link.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY); on != 1 || err != nil {
+		t.Errorf("TCP_NODELAY is %d, %v", on, err)
+	}
+	link.Discard()
+	if _, err := far.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the peer reads %v", err)
+	}
+}
+
+// polledPair is a link that wasn't started, and its peer.
+func polledPair(t testing.TB, p *Poller) (*PolledLink, *net.TCPConn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	a := p.Acceptor(l)
+	defer a.Close()
+	far, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { far.Close() })
+	link, err := a.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link, far.(*net.TCPConn)
 }

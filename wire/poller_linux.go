@@ -92,28 +92,6 @@ func (p *Poller) register(fd int, generation int32, events uint32) error {
 	return unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: int32(fd), Pad: generation})
 }
 
-// Adopt takes a connection over; conn is closed then. Nil, and nothing was done, for what isn't plain TCP or when
-// no descriptor is left. The link is read, and can be written to, from Start on.
-func (p *Poller) Adopt(conn net.Conn) *PolledLink {
-	tcp, ok := conn.(*net.TCPConn)
-	if !ok {
-		return nil
-	}
-	raw, err := tcp.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	fd := -1
-	err = raw.Control(func(theirs uintptr) {
-		fd, _ = unix.FcntlInt(theirs, unix.F_DUPFD_CLOEXEC, 0)
-	})
-	if err != nil || fd < 0 {
-		return nil
-	}
-	_ = conn.Close() // one of two descriptors: the peer sees nothing of it
-	return &PolledLink{poller: p, fd: fd}
-}
-
 // add makes a link known and has its socket watched.
 func (p *Poller) add(l *PolledLink) error {
 	p.mu.Lock()

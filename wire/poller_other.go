@@ -13,17 +13,29 @@ type Poller struct{}
 // NewPoller fails: there is none on this system.
 func NewPoller(*LinkOptions) (*Poller, error) { return nil, errors.ErrUnsupported }
 
-// Adopt takes no connection.
-func (*Poller) Adopt(net.Conn) *PolledLink { return nil }
+// Acceptor accepts nothing.
+func (*Poller) Acceptor(net.Listener) *Acceptor { return nil }
 
 // Close has nothing to close.
 func (*Poller) Close() {}
 
-// PolledLink is what Adopt would give.
+// Acceptor is what a Poller would have.
+type Acceptor struct{}
+
+// Accept fails.
+func (*Acceptor) Accept() (*PolledLink, error) { return nil, errors.ErrUnsupported }
+
+// Close has nothing to close.
+func (*Acceptor) Close() error { return nil }
+
+// PolledLink is what an Acceptor would give.
 type PolledLink struct{ *TCPLink }
 
 // Start reads nothing.
 func (*PolledLink) Start(FrameTaker) {}
+
+// Discard closes nothing.
+func (*PolledLink) Discard() {}
 
 // Resume resumes nothing.
 func (*PolledLink) Resume() {}
