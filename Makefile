@@ -31,7 +31,7 @@ lint: ## buf and staticcheck; fetches them first (npm for buf)
 	@scripts/buf-lint.sh
 	@scripts/staticcheck.sh
 
-fuzz: ## each fuzz target for FUZZTIME (default 1000000x inputs)
+fuzz: ## each fuzz target for FUZZTIME (default 30s; 1000000x: as many inputs)
 	@scripts/fuzz.sh
 
 bugs: ## plant bugs (registry, operations, an Edge's nodes) and breaks of the contracts; model tests and make check must catch them
