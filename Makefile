@@ -7,7 +7,7 @@ LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 .PHONY: help build run test check proto lint fuzz bugs model kill bench load package chaos soak clean
 
-help: ## this list
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
 build: ## all commands, into bin/
@@ -53,11 +53,11 @@ load: build ## a simple load on a daemon of its own
 package: ## Debian packages, into bin/packages; scripts/package-test.sh tries them (root, Debian)
 	@scripts/package.sh
 
-chaos: ## 500 faults in ten minutes, all well within 5 s of each; SEED=n for the plan of an earlier run
+chaos: ## inject 500 faults in ten minutes; all must be well within 5 s of each; SEED=n repeats a plan
 	go run ./endure chaos $(if $(SEED),--seed $(SEED))
 
 soak: ## half an hour of load; memory, goroutines and descriptors must stay flat; writes docs/soak.md
 	go run ./endure soak --write docs/soak.md
 
-clean: ## what the above left
+clean: ## remove bin/ and .tools/
 	rm -rf bin .tools

@@ -163,6 +163,21 @@ func TestCommandThatComesLate(t *testing.T) {
 	}
 }
 
+// One that turns out to have been written by an older connection, after its caller was told that nobody knows, is asked about, too.
+func TestLateAndLost(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		f := connect(t, s, "e1")
+		held := make(chan int)
+		s.root().Send(s.registry, &connectionsAsk{to: held})
+		answer := askCommand(s, withTimeout("e1", 2*time.Second))
+		o := wantReply(t, <-answer, wire.EdgeTimeout, Unknown)
+		s.root().Send(s.operations, &edgeBack{edgeID: "e1", token: 9})
+		s.root().Send(s.operations, &commandSent{o.ID, 1, time.Now()})
+		<-held
+		wantEqual(t, "asked", f.request().GetEdgeCommandQueryRequest().GetCommandIds(), []string{o.ID})
+	})
+}
+
 // A frame that the writer has begun may have arrived: it isn't taken back when the connection ends.
 func TestBegunCommandIsLost(t *testing.T) {
 	bubble(t, testOptions(), func(t *testing.T, s *System) {

@@ -81,6 +81,7 @@ func (e *edge) statusReply(m *iopv1.Envelope, snapshot *Snapshot) StatusReply {
 		return StatusReply{Fault: faultEdgeError, EdgeError: errorCodeName(err.Code)}
 	}
 	if snapshot == nil {
+		e.sys.logNonsense(e.edgeID)
 		return StatusReply{Fault: faultNonsense}
 	}
 	e.pulse.keep(snapshot)

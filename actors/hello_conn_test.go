@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -162,6 +164,32 @@ func TestManyClaimants(t *testing.T) {
 			f.refusedWith(iopv1.ErrorCode_ERROR_CODE_FAILED_PRECONDITION)
 		}
 		wantEqual(t, "connections", connections(s), 1)
+	})
+}
+
+// A claim that is withdrawn while it waits is decided no more.
+func TestWithdrawnClaim(t *testing.T) {
+	opts := testOptions()
+	opts.Table.RejectDuplicates = true
+	bubble(t, opts, func(t *testing.T, s *System) {
+		connectAs(t, s, helloOf("e1", "owner")) // which doesn't answer the Ping
+		heard := make(chan any, 8)
+		pid := s.root().Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+			switch m := ctx.Message().(type) {
+			case *decided, *claimGone:
+				heard <- m
+			}
+		}))
+		s.root().Send(s.registry, &claimAsk{pid: pid, hello: helloOf("e1", "claimant"), pulse: &Pulse{}, gone: func() bool { return false }})
+		s.root().Send(s.registry, &claimWithdrawn{pid})
+		m := <-heard
+		if _, ok := m.(*claimGone); !ok {
+			t.Errorf("heard %T", m)
+		}
+		time.Sleep(ownerProbeTime + time.Second)
+		_, v := view(t, s, "e1")
+		wantEqual(t, "owner, heard more", []any{v.InstanceID, v.Connected, len(heard)}, []any{"owner", true, 0})
+		s.root().Stop(pid)
 	})
 }
 

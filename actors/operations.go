@@ -252,8 +252,10 @@ func (p *operations) sent(ctx actor.Context, m *commandSent) {
 	switch {
 	case e.flight.late:
 		p.noAnswer(ctx, e)
+		p.askIfBack(ctx, e)
 	case e.flight.lost == m.token:
-		p.lose(ctx, e)
+		p.loseOne(ctx, e)
+		p.askIfBack(ctx, e)
 	case p.ending != nil:
 		p.stopped(ctx, e)
 	}
@@ -282,16 +284,16 @@ func (p *operations) lost(ctx actor.Context, m *commandsLost) {
 		switch e := p.log.entries[id]; {
 		case e == nil:
 		case e.op.State == Sent && e.flight.token == m.token:
-			p.lose(ctx, e)
+			p.loseOne(ctx, e)
+			p.askIfBack(ctx, e)
 		case e.op.unsent():
 			e.flight.lost = m.token
 		}
 	}
 }
 
-// lose: when the Edge was back before the loss became known, it is asked now.
-func (p *operations) lose(ctx actor.Context, e *entry) {
-	p.loseOne(ctx, e)
+// askIfBack asks an Edge that was back before its command became unknown, so that it wasn't asked about it then.
+func (p *operations) askIfBack(ctx actor.Context, e *entry) {
 	if edge := p.log.edges[e.op.EdgeID]; edge != nil && edge.back > e.flight.token {
 		p.question(ctx, e.op.EdgeID, []string{e.op.ID})
 	}

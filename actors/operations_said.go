@@ -52,10 +52,12 @@ func (p *operations) answered(ctx actor.Context, edgeID string, m *commandAnswer
 		fault, edgeError = faultEdgeError, errorCodeName(m.err.Code)
 		s = e.op.onError(m.err.Code, now)
 	case m.response == nil:
+		p.sys.logNonsense(edgeID)
 		fault = faultNonsense
 		s = e.op.onUnknown("the Edge's answer does not fit the command", now)
 	default:
 		if _, known := outcomes[m.response.Outcome]; !known {
+			p.sys.logNonsense(edgeID)
 			fault = faultNonsense
 		}
 		s = e.op.onAnswer(m.response.Outcome, clip(m.response.Message, maxMessageBytes), m.result, now)

@@ -4,11 +4,16 @@ import (
 	"log/slog"
 
 	"github.com/asynkron/protoactor-go/actor"
+	cmap "github.com/orcaman/concurrent-map"
 	"github.com/rs/zerolog"
 )
 
 // What must know protoactor's ways is in this file. Its version is pinned; the faults that shaped this are in
 // docs/architecture.md.
+
+// The library's table of processes is 1,024 maps of so many shards each. With its own 32 these are 32,768 small maps, which take 12 MB
+// once each has held a process; a lock for each thousandth of the processes is plenty.
+func init() { cmap.SHARD_COUNT = 1 }
 
 // newActorSystem makes an actor system whose own talk goes to the log from warnings on, and whose dead letters are counted:
 // below that level it tells of itself, and prints the messages of dead letters whole.

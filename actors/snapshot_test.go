@@ -74,6 +74,10 @@ func TestFleetReadings(t *testing.T) {
 		wantEqual(t, id, f.State(f.Get(id)), want)
 	}
 	wantEqual(t, "last seen", f.LastSeen(views["a"]).Equal(at(-22.5)), true)
+	reset := &Fleet{At: at(3600), mono: int64(100 * time.Second)} // the clock was set since the process began
+	seen := &Pulse{}
+	seen.lastSeen.Store(int64(90 * time.Second))
+	wantEqual(t, "last seen by a clock that was set", reset.LastSeen(&View{Pulse: seen}).Equal(at(3590)), true)
 	wantEqual(t, "conflict", []bool{f.InConflict(views["a"]), f.InConflict(views["b"]), f.InConflict(views["c"])}, []bool{false, true, false})
 	wantEqual(t, "age", f.Age(snapshot), 10*time.Second)
 	wantEqual(t, "age of one from after the moment", f.Age(NewSnapshot("x", &iopv1.EdgeStatusResponse{}, at(5))), time.Duration(0))

@@ -1,3 +1,9 @@
+// Package actors is the Control Plane without its fronts: who is connected, what was asked of Edges and what came of it.
+// System has the tree of actors and what fronts may ask. Each connection to an Edge is an actor that holds a token; the registry
+// gives tokens out, and whoever holds the newest owns the id. What is decided about ids, operations and events is in plain types
+// (table, oplog, opstate, history), which the actors carry out.
+//
+// Actors never block: they wait neither for a socket, nor for a log, nor for one another.
 package actors
 
 import (
@@ -166,4 +172,9 @@ func (s *System) readerPanicked(reason any, link wire.Link) {
 // logEdgeError keeps what an Edge said for the log alone: it may hold anything.
 func (s *System) logEdgeError(edgeID string, e *iopv1.Error) {
 	s.log.Warn().Str("edge_id", edgeID).Str("code", errorCodeName(e.Code)).Str("message", clip(e.Message, maxMessageBytes)).Msg("an Edge answered with an error")
+}
+
+// logNonsense leaves a line where the caller is told no more than that.
+func (s *System) logNonsense(edgeID string) {
+	s.log.Warn().Str("edge_id", edgeID).Msg("an Edge's answer made no sense")
 }

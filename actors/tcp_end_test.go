@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -228,5 +229,24 @@ func TestClaimantGoneOverTCP(t *testing.T) {
 		fleet, _ := s.Fleet(context.Background())
 		v := fleet.Get("e1")
 		wantEqual(t, "instance, connections", []any{v.InstanceID, v.Connections}, []any{"a", 1})
+	})
+}
+
+// TestDrainingOverTCP: who comes while the registry drains is let go at once, and counts no more.
+func TestDrainingOverTCP(t *testing.T) {
+	eachReader(t, testOptions(), func(t *testing.T, s *overTCP) {
+		done := make(chan struct{})
+		s.root().Send(s.registry, &drain{done: done})
+		<-done
+		conn, err := net.Dial("tcp", s.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+		if _, err := conn.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("read %v", err)
+		}
+		testkit.Eventually(t, "its place is free", func() bool { return len(s.hellos) <= 1 }) // but for the next one's
 	})
 }

@@ -1,8 +1,8 @@
-// Package configs holds the YAML files of the daemon, of the Edge and of the Node agent, and the code that
+// Package configs holds the YAML files of the daemon, of the Edge, of the Node agent, of iop and of iop-load, and the code that
 // reads and checks them.
 //
-// A document is a plain struct with yaml tags: [ControlPlane], [Edge] and [Node]. It is filled in four
-// layers, a later one wins: built-in defaults, the file, environment variables, flags. Every layer
+// A document is a plain struct with yaml tags: [ControlPlane], [Edge], [Node], [CLI] and [LoadScenario]. It is filled in layers,
+// a later one wins: built-in defaults, the file, and where the program has them environment variables and flags. Every layer
 // is read equally strictly, and everything that is wrong is told at once, as [Problems], each with
 // the place it comes from: file and line, the variable, or the flag.
 //

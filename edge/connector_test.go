@@ -53,7 +53,7 @@ func TestTheFirstMessageDecides(t *testing.T) {
 		"in conflict":         {errorEnvelope(iopv1.ErrorCode_ERROR_CODE_RESOURCE_EXHAUSTED, "x"), false, false, 0},
 		"taken":               {errorEnvelope(iopv1.ErrorCode_ERROR_CODE_FAILED_PRECONDITION, "x"), false, false, 0},
 		"overloaded":          {goAway(iopv1.GoAwayReason_GO_AWAY_REASON_OVERLOADED, time.Minute), false, false, time.Minute},
-		"superseded":          {goAway(iopv1.GoAwayReason_GO_AWAY_REASON_SUPERSEDED, 0), false, true, 0},
+		"superseded":          {goAway(iopv1.GoAwayReason_GO_AWAY_REASON_SUPERSEDED, 0), false, false, 0},
 		"removed":             {goAway(iopv1.GoAwayReason_GO_AWAY_REASON_REMOVED, 0), false, true, 0},
 		"shutdown":            {goAway(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, 2*time.Second), false, false, 2 * time.Second},
 		"a mistaken far time": {goAway(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, 1<<62), false, false, wire.MostReconnectAfter},
@@ -133,7 +133,7 @@ func TestGoAwayIsStayedForAndObeyed(t *testing.T) {
 		p.send(goAway(iopv1.GoAwayReason_GO_AWAY_REASON_SUPERSEDED, 0))
 		_ = p.conn.Close()
 		p = cp.accept()
-		if d := time.Since(begin); d != 30*time.Second {
+		if d := time.Since(begin); d < time.Second || d > 4*time.Second { // as after any loss
 			t.Errorf("after its place was taken it came back in %v", d)
 		}
 		_ = p.conn.Close()

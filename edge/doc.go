@@ -15,7 +15,7 @@
 // # What it promises
 //
 // Run goes on whether or not the Control Plane can be reached: the site and running commands don't notice. A connection
-// that is lost is dialled again, with a back-off that two Edges never share. What the Control Plane sends can end a
+// that is lost is dialled again, with full jitter, so that a fleet doesn't come back at one moment. What the Control Plane sends can end a
 // connection, never the program; the same goes for an operation that panics.
 //
 // A command runs at most once: repeats of its id, also on a later connection, are answered with what became of the

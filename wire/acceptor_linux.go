@@ -4,13 +4,13 @@ import (
 	"net"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Acceptor accepts plain TCP connections for a Poller, each with two system calls. net.Listener's Accept makes what the
-// poller has no use for: it registers the socket with Go's poller, and sets four options for keep-alives, which heartbeats
-// make needless.
+// Acceptor accepts plain TCP connections for a Poller. net.Listener's Accept makes what the poller has no use for: it registers the
+// socket with Go's poller, and sets four options for keep-alives, which heartbeats make needless.
 type Acceptor struct {
 	poller *Poller
 	file   *os.File // a duplicate of the listener's descriptor, which Go's poller waits for
@@ -33,10 +33,12 @@ func (p *Poller) Acceptor(l net.Listener) *Acceptor {
 	if fd < 0 {
 		return nil
 	}
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) // each connection has it from its listener
 	a := &Acceptor{poller: p, file: os.NewFile(uintptr(fd), "listener")}
 	var err error
-	if a.raw, err = a.file.SyscallConn(); err != nil {
+	if a.raw, err = a.file.SyscallConn(); err == nil {
+		err = a.file.SetReadDeadline(time.Time{}) // fails where Go's poller can't wait for it
+	}
+	if err != nil {
 		_ = a.file.Close()
 		return nil
 	}
@@ -63,6 +65,9 @@ func (a *Acceptor) Accept() (*PolledLink, error) {
 	if a.err != nil {
 		return nil, os.NewSyscallError("accept4", a.err)
 	}
+	// Not once for the listener: a connection that was there before would not have it, nor, on older kernels, one of a listener
+	// for MPTCP.
+	_ = unix.SetsockoptInt(a.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	return &PolledLink{poller: a.poller, fd: a.fd}, nil
 }
 

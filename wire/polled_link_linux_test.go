@@ -345,7 +345,7 @@ func TestAcceptedLink(t *testing.T) {
 	}
 }
 
-// polledPair is a link that wasn't started, and its peer.
+// polledPair is a link that wasn't started, and its peer, which was there before the acceptor.
 func polledPair(t testing.TB, p *Poller) (*PolledLink, *net.TCPConn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -353,13 +353,13 @@ func polledPair(t testing.TB, p *Poller) (*PolledLink, *net.TCPConn) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	a := p.Acceptor(l)
-	defer a.Close()
 	far, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { far.Close() })
+	a := p.Acceptor(l)
+	defer a.Close()
 	link, err := a.Accept()
 	if err != nil {
 		t.Fatal(err)

@@ -52,7 +52,9 @@ func (l *TCPLink) PeerEnded() (ended bool) {
 	}
 	if c, ok := conn.(*net.TCPConn); ok {
 		if raw, err := c.SyscallConn(); err == nil {
-			_ = raw.Control(func(fd uintptr) { ended = peerEnded(int(fd)) })
+			if raw.Control(func(fd uintptr) { ended = peerEnded(int(fd)) }) != nil {
+				return true // this side has closed it
+			}
 		}
 	}
 	return ended

@@ -37,7 +37,7 @@ func command() *cobra.Command {
 		Short:   "Run a made-up fleet of Edges against a Control Plane",
 		Long: `Runs a few Edges in one process, until SIGTERM or SIGINT. Their nodes and providers are made up: requests
 come and go, now and then a provider or a node goes away and comes back. The same seed gives the same
-fleet and the same fate.
+fleet and the same faults.
 
 Operations: edge.ping; on a node model.load with {"model": "name"}, node.restart, node.drain and node.resume.`,
 		Args: program.NoArgs,
@@ -58,7 +58,7 @@ Operations: edge.ping; on a node model.load with {"model": "name"}, node.restart
 	}
 	c.Flags().StringVar(&f.edgeWire, "edge-wire", "127.0.0.1:19081", "the Edge wire of the Control Plane, `host:port`")
 	c.Flags().IntVar(&f.edges, "edges", 5, "how many Edges")
-	c.Flags().Uint64Var(&f.seed, "seed", defaultSeed, "what makes the fleet and its fate")
+	c.Flags().Uint64Var(&f.seed, "seed", defaultSeed, "random seed: the same one makes the same fleet with the same faults")
 	f.tick = time.Second
 	c.AddCommand(program.VersionCommand(version, commit))
 	return c

@@ -76,6 +76,7 @@ type fleet struct {
 	t                 *testing.T
 	dir               string
 	controlPlane, api string // URLs
+	edgeWire          string
 	engine            *engine
 	edge              *exec.Cmd
 	log               bytes.Buffer // of the Edge, to be read after it has ended
@@ -88,6 +89,7 @@ func TestEndToEnd(t *testing.T) {
 		"a drain that outlives its deadline says what runs": drainTooLong,
 		"settings change while it runs":                     changeSettings,
 		"an Edge that was killed comes back":                killEdge,
+		"a clone is seen":                                   runClone,
 	} {
 		t.Run(name, func(t *testing.T) { test(startFleet(t)) })
 	}
@@ -99,7 +101,7 @@ func startFleet(t *testing.T) *fleet {
 	backend := httptest.NewServer(f.engine)
 	t.Cleanup(backend.Close)
 	at := testdaemon.Start(t, nil).Addresses()
-	f.controlPlane, f.api = "http://"+at.HTTP, "http://"+testkit.FreeAddress(t)
+	f.controlPlane, f.edgeWire, f.api = "http://"+at.HTTP, at.EdgeWire, "http://"+testkit.FreeAddress(t)
 	f.write("edge.yaml", fmt.Sprintf(`
 edge: {id: seoul-1}
 control_plane: {address: "%s"}
@@ -150,6 +152,19 @@ func (f *fleet) until(what string, is func() bool) {
 		}
 	}
 	f.t.Fatalf("%s: not in time", what)
+}
+
+// runClone: two processes with one id replace each other, soon enough for the Control Plane to call it a conflict.
+func runClone(f *fleet) {
+	f.write("clone.yaml", fmt.Sprintf(`
+edge: {id: seoul-1}
+control_plane: {address: "%s", reconnect: {initial: 100ms, max: 2s}}
+nodes: [{id: gpu-1, providers: [{id: vllm-0, type: vllm, base_url: "http://127.0.0.1:1", capacity: 4}]}]
+`, f.edgeWire))
+	clone := exec.Command("iop-edge", "--config", "clone.yaml")
+	clone.Dir = f.dir
+	f.run(clone)
+	f.until("they are in conflict", func() bool { return f.ask(http.MethodGet, "/edges/seoul-1", "")["conflict"] == true })
 }
 
 type object = map[string]any

@@ -48,7 +48,7 @@ answers; times count from the moment a request was due. Everything is held again
 or misrouted, a command that runs twice and an event out of order fail the run.
 
 A scenario is a built-in one by its name ("iop-load list" shows them), or the path of a YAML file; without one, flags say all.
-Flags go over the scenario.
+Flags override the scenario.
 
 Tokens, where the Control Plane wants them: IOP_EDGE_TOKEN for the Edges' hellos, IOP_OPERATOR_TOKEN for HTTP and Clients.
 

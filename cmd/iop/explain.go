@@ -43,7 +43,7 @@ func (a *app) explain(err error) failure {
 		return failure{what: mistake.Error(), next: mistake.command + " --help", exit: exitUsage}
 	case errors.As(err, &problems):
 		return failure{what: "the configuration is wrong:\n  " + strings.ReplaceAll(problems.Error(), "\n", "\n  "),
-			next: "mend the file, or do without it: --addr http://host:port", exit: exitUsage}
+			next: "fix the file, or do without it: --addr http://host:port", exit: exitUsage}
 	case errors.As(err, &bad):
 		return failure{what: bad.what, next: bad.next, exit: exitDegraded}
 	case errors.As(err, &missing):
@@ -88,7 +88,7 @@ func (a *app) explainNetwork(err error) failure {
 	case errors.As(err, &lost):
 		return failure{what: lost.Error() + where, next: "is it running there? --addr, IOP_ADDR or \"iop context\" say where to ask", exit: exitNotNow}
 	case errors.Is(err, context.DeadlineExceeded):
-		return failure{what: "the time is up" + where, next: "the same again, with a longer --timeout", exit: exitNotNow}
+		return failure{what: "the time is up" + where, next: "the same command with a longer --timeout", exit: exitNotNow}
 	}
 	return failure{what: err.Error(), next: "iop --help", exit: exitFailed}
 }
@@ -98,7 +98,7 @@ func explainUncertain(u *client.Uncertain) failure {
 	if u.Restarted {
 		f.next = "look at what became of it before sending it again: iop ops ls, iop status"
 	} else {
-		f.next = "the same again with --key " + u.Key + ": it will not run twice"
+		f.next = "the same command with --key " + u.Key + ": it will not run twice"
 	}
 	return f
 }
@@ -110,7 +110,7 @@ type advice struct {
 }
 
 var advices = map[client.Code]advice{
-	client.InvalidRequest:       {"mend what the message names", exitUsage},
+	client.InvalidRequest:       {"fix what the message names", exitUsage},
 	client.FailedPrecondition:   {"is this iop of the same release as the Control Plane? iop version --server", exitFailed},
 	client.MethodNotAllowed:     {"is this iop of the same release as the Control Plane? iop version --server", exitFailed},
 	client.UnsupportedMediaType: {"is this iop of the same release as the Control Plane? iop version --server", exitFailed},
@@ -122,11 +122,11 @@ var advices = map[client.Code]advice{
 	client.IdempotencyConflict:  {"another --key: this one was used for another command", exitUsage},
 	client.PayloadTooLarge:      {"smaller parameters", exitUsage},
 	client.OperationUnsupported: {"iop edges get EDGE, which lists what it runs", exitUsage},
-	client.EdgeBusy:             {"the same again in a few seconds", exitNotNow},
-	client.EdgeError:            {"the Edge's words are in the Control Plane's log, under the request", exitFailed},
+	client.EdgeBusy:             {"the same command in a few seconds", exitNotNow},
+	client.EdgeError:            {"the Control Plane's log has what the Edge said: a line with edge_id=EDGE", exitFailed},
 	client.EdgeDisconnected:     {"iop edges get EDGE tells since when and why; iop status EDGE --max-age 24h what was known last", exitNotNow},
 	client.EdgeTimeout:          {"a longer --timeout; iop edges get EDGE tells when it was heard last", exitNotNow},
-	client.ShuttingDown:         {"the same again once it is back", exitNotNow},
+	client.ShuttingDown:         {"the same command once it is back", exitNotNow},
 	client.ResourceExhausted:    {"the same command again later", exitNotNow},
 	client.Internal:             {"the Control Plane's log tells more, under the request", exitFailed},
 }

@@ -82,8 +82,8 @@ func (a *app) rootCommand() *cobra.Command {
 		Short:   "Ask a Control Plane about its Edges, and have them run commands",
 		Long: `iop asks a Control Plane about its Edges and has them run commands.
 
-Which Control Plane: --addr, else IOP_ADDR, else --context, else the context in use ("iop context"), else
-http://127.0.0.1:18080. The token comes from IOP_TOKEN or from the context; where an address is given by --addr or
+Which Control Plane: --addr or --context, else IOP_ADDR, else the context in use ("iop context"), else
+http://127.0.0.1:18080. --wire without an address goes with the last of these. The token comes from IOP_TOKEN or from the context; where an address is given by --addr or
 IOP_ADDR, no context's token goes there.
 
 Data goes to stdout, everything else to stderr. "iop help exit-codes" tells the exit codes.`,

@@ -58,7 +58,7 @@ func (p *paramFlag) Set(s string) error {
 	if name, isJSON := strings.CutSuffix(key, ":"); ok && isJSON {
 		key = name
 		if err := json.Unmarshal([]byte(text), &value); err != nil {
-			return fmt.Errorf("behind := is no JSON: %w", err)
+			return fmt.Errorf("the text after := is not valid JSON: %w", err)
 		}
 	}
 	if !ok || key == "" {
@@ -154,7 +154,7 @@ func judge(o *client.Operation) error {
 	case client.Failed, client.Rejected, client.Cancelled:
 		return &outcome{what: what, next: again + "; iop status " + o.EdgeID, exit: exitFailed}
 	case client.Expired:
-		return &outcome{what: what + " (it never ran)", next: "the same again", exit: exitNotNow}
+		return &outcome{what: what + " (it never ran)", next: "the same command again, without --key or with another one", exit: exitNotNow}
 	case client.Unknown:
 		return &outcome{what: what + " (it may have run)", next: again + " --wait, once the Edge is back: it settles then", exit: exitNotNow}
 	}

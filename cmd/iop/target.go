@@ -34,7 +34,7 @@ type target struct {
 func (a *app) contextsFile() (string, error) {
 	dir, err := a.configDir()
 	if err != nil {
-		return "", fmt.Errorf("there is no place for a configuration: %w", err)
+		return "", fmt.Errorf("there is no directory for a configuration: %w", err)
 	}
 	return filepath.Join(dir, "iop", "config.yaml"), nil
 }
@@ -133,7 +133,7 @@ func (t *target) tls() (*tls.Config, error) {
 	}
 	pem, err := os.ReadFile(t.caFile)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("the authorities can't be read: %w", err), "iop"}
+		return nil, &usageError{fmt.Errorf("the file of authorities can't be read: %w", err), "iop"}
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {

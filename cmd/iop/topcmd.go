@@ -21,8 +21,8 @@ func (a *app) topCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "top",
 		Short: "Show the fleet as a living screen",
-		Long: `Shows the fleet's totals, its busiest Edges, those in trouble and what happens, until q or Ctrl-C. It asks no Edge: an Edge says
-by itself what changes. A large fleet's Edges are looked at a thousand at a time.`,
+		Long: `Shows the fleet's totals, its busiest Edges, those in trouble and what happens, until q or Ctrl-C. It asks only
+Edges that have sent no snapshot yet: an Edge says by itself what changes. A large fleet's Edges are looked at a thousand at a time.`,
 		Args: cobra.NoArgs,
 		Example: `  iop top
   iop top --once`,

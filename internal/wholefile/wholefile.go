@@ -9,9 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
-// Write puts data in the place of the file at path, with exactly the rights of perm. When it fails, the old file stays.
+// Write puts data in the place of the file at path, with exactly the rights of perm. When it fails, the old file stays, unless
+// the disk fails between the two.
 func Write(path string, data []byte, perm fs.FileMode) error {
 	beside, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp") // 0600: nobody else reads it before it has its rights
 	if err != nil {
@@ -24,9 +26,23 @@ func Write(path string, data []byte, perm fs.FileMode) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(beside.Name()))
 	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir brings the rename itself to the disk, where that can be had.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err == nil {
+		err = errors.Join(dir.Sync(), dir.Close())
 	}
-	return errors.Join(dir.Sync(), dir.Close()) // the rename itself
+	if cannotSync(err) {
+		return nil
+	}
+	return err
+}
+
+// cannotSync tells whether a directory isn't one to be synced: it may not be read, or its file system or the system has no
+// such thing.
+func cannotSync(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL)
 }

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -47,5 +48,13 @@ func alone(t *testing.T, path string) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(path) {
 		t.Errorf("there are %v, %v", entries, err)
+	}
+}
+
+func TestDirectoriesThatCannotBeSynced(t *testing.T) {
+	for err, want := range map[error]bool{nil: false, syscall.EINVAL: true, syscall.ENOTSUP: true, syscall.EACCES: true, syscall.EIO: false, syscall.ENOSPC: false} {
+		if got := cannotSync(err); got != want {
+			t.Errorf("%v: %v", err, got)
+		}
 	}
 }

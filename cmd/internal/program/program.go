@@ -37,7 +37,7 @@ func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintf(LastWords(stderr), "%s: %v\n", root.Name(), err)
 	if usage := (usageError{}); errors.As(err, &usage) {
-		fmt.Fprintf(stderr, "%q tells what there is.\n", root.Name()+" --help")
+		fmt.Fprintf(stderr, "Run %q for usage.\n", root.Name()+" --help")
 		return ExitUsage
 	}
 	return ExitFailed

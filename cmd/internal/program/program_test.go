@@ -22,9 +22,9 @@ func TestRun(t *testing.T) {
 	}{
 		"well":            {exit: ExitOK},
 		"a failure":       {err: errors.New("no luck"), exit: ExitFailed, said: []string{"prog: no luck"}},
-		"wrong use":       {err: Usage(errors.New("odd")), exit: ExitUsage, said: []string{"prog: odd", `"prog --help" tells what there is.`}},
-		"no such flag":    {args: []string{"--nonsense"}, exit: ExitUsage, said: []string{"prog: unknown flag: --nonsense", `"prog --help" tells what there is.`}},
-		"arguments":       {args: []string{"version", "x"}, exit: ExitUsage, said: []string{`prog: unknown command "x" for "prog version"`, `"prog --help" tells what there is.`}},
+		"wrong use":       {err: Usage(errors.New("odd")), exit: ExitUsage, said: []string{"prog: odd", `Run "prog --help" for usage.`}},
+		"no such flag":    {args: []string{"--nonsense"}, exit: ExitUsage, said: []string{"prog: unknown flag: --nonsense", `Run "prog --help" for usage.`}},
+		"arguments":       {args: []string{"version", "x"}, exit: ExitUsage, said: []string{`prog: unknown command "x" for "prog version"`, `Run "prog --help" for usage.`}},
 		"a configuration": {err: problems, exit: ExitUsage, said: []string{problems.Error()}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 type Ending struct {
 	Why  string        // for the log
 	Held time.Duration // how long the connection was of use; 0 when there was none
-	// Hopeless: trying again soon would change nothing (a wrong token), or would do harm (a clone).
+	// Hopeless: trying again soon would change nothing (a wrong token).
 	Hopeless bool
 	// NotBefore is the earliest next try that a GoAway asked for; zero when none did.
 	NotBefore time.Time

@@ -57,14 +57,14 @@ func (p Peer) Refused(e *iopv1.Error) *Ending {
 	return end
 }
 
-// GoneAway is what a GoAway means for the next try. Two clones that both come back at once would throw each other out at full speed,
-// so whoever's place was taken waits as long as it may; and so does one that was removed.
+// GoneAway is what a GoAway means for the next try. Whoever's place was taken comes back as after any loss, with waits that grow: two
+// clones that waited as long as they may would replace each other for ever, and too seldom for a Control Plane to see a
+// conflict in it, which takes five within a minute.
 func (p Peer) GoneAway(g *iopv1.GoAway, now time.Time) *Ending {
 	end := &Ending{Why: fmt.Sprintf("%s said goodbye (%s): %s", p.Name, text.Name(g.Reason, "GO_AWAY_REASON_"), text.Clip(g.Message, mostSaid))}
 	switch g.Reason {
 	case iopv1.GoAwayReason_GO_AWAY_REASON_SUPERSEDED:
 		end.Why = fmt.Sprintf("Another process with the id of %s took its place; is the id used twice?", p.Self)
-		end.Hopeless = true
 	case iopv1.GoAwayReason_GO_AWAY_REASON_REMOVED:
 		end.Hopeless = true
 	}

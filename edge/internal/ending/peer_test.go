@@ -35,7 +35,7 @@ func TestJudge(t *testing.T) {
 		"no such node":      {said(iopv1.ErrorCode_ERROR_CODE_PERMISSION_DENIED), "permission_denied", Ending{Hopeless: true}},
 		"a bad hello":       {said(iopv1.ErrorCode_ERROR_CODE_INVALID_ARGUMENT), "invalid_argument", Ending{Hopeless: true}},
 		"not now":           {said(iopv1.ErrorCode_ERROR_CODE_UNAVAILABLE), "unavailable", Ending{}},
-		"superseded":        {goAway(iopv1.GoAwayReason_GO_AWAY_REASON_SUPERSEDED, 0), "twice", Ending{Hopeless: true}},
+		"superseded":        {goAway(iopv1.GoAwayReason_GO_AWAY_REASON_SUPERSEDED, 0), "twice", Ending{}},
 		"removed":           {goAway(iopv1.GoAwayReason_GO_AWAY_REASON_REMOVED, 0), "removed", Ending{Hopeless: true}},
 		"stopping":          {goAway(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, time.Minute), "shutdown", Ending{NotBefore: now.Add(time.Minute)}},
 		"a mistaken number": {goAway(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, 1000*time.Hour), "shutdown", Ending{NotBefore: now.Add(time.Hour)}},
