@@ -39,7 +39,7 @@ bugs: ## plant bugs (registry, operations, an Edge's nodes) and breaks of the co
 	@scripts/planted-breaks.sh
 
 model: ## 1,000 runs of 200 steps of the real actors beside a model
-	IOP_MODEL_RUNS=1000 go test -count=1 -v -run '^TestSystemAgainstAModel$$' -timeout 20m ./actors
+	IOP_MODEL_RUNS=1000 go test -count=1 -v -run '^TestSystemAgainstAModel$$' -timeout 5m ./actors
 
 kill: ## 20 rounds of kill -9 of Control Plane, Edge and Node agent, each view right within 3 s
 	IOP_KILL_ROUNDS=20 go test -count=1 -v -run '^TestKilledAndRestarted$$' -timeout 20m ./cmd/iop-node

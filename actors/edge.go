@@ -155,7 +155,7 @@ func (e *edge) hello(ctx actor.Context, m *helloRead) {
 		}
 	}
 	if fault != nil {
-		e.sys.counters.refused(string(fault.Code))
+		e.sys.refused(h.GetEdgeId(), string(fault.Code), fault.Message)
 		e.refuse(ctx, fault, m.envelope.Id)
 		return
 	}

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/rs/zerolog"
 
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
@@ -141,6 +143,26 @@ func TestRefusedClaimsLeaveNothing(t *testing.T) {
 		connect(t, s, "e2")
 		wantEqual(t, "connections", connections(s), 1)
 	})
+}
+
+// Each refusal is counted; of many a second few are in the log, with the id that was claimed.
+func TestRefusalsAreLogged(t *testing.T) {
+	opts := testOptions()
+	var log bytes.Buffer
+	opts.Log = zerolog.New(&log)
+	bubble(t, opts, func(t *testing.T, s *System) {
+		for range 3 * refusalsASecond {
+			f := dial(t, s)
+			f.send(helloEnvelope(hello("-wrong\n" + strings.Repeat("x", 300))))
+			f.refusedWith(iopv1.ErrorCode_ERROR_CODE_INVALID_ARGUMENT)
+		}
+		wantEqual(t, "counted", s.Metrics().HelloRefusals["invalid_request"], 3*refusalsASecond)
+	})
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	wantEqual(t, "lines", len(lines), refusalsASecond)
+	if !strings.HasPrefix(lines[0], `{"level":"info","edge_id":"-wrong\nxxx`) || len(lines[0]) > 400 || !strings.Contains(lines[0], `"code":"invalid_request","why":"`) {
+		t.Errorf("the log has %s", lines[0])
+	}
 }
 
 // However many claim an id whose owner is asked, few wait for its answer.

@@ -197,7 +197,7 @@ func (r *modelRun) peer(c *connRun, a act) {
 			phase iopv1.CommandPhase
 			state OperationState
 		}{{iopv1.CommandPhase_COMMAND_PHASE_STARTED, Running}, {iopv1.CommandPhase_COMMAND_PHASE_PROGRESS, Running},
-			{iopv1.CommandPhase_COMMAND_PHASE_SUCCEEDED, Succeeded}, {iopv1.CommandPhase_COMMAND_PHASE_FAILED, Failed}}[a.c%4]
+			{iopv1.CommandPhase_COMMAND_PHASE_SUCCEEDED, Succeeded}, {iopv1.CommandPhase_COMMAND_PHASE_FAILED, Failed}, {iopv1.CommandPhase_COMMAND_PHASE_CANCELLED, Cancelled}}[a.c%5]
 		if o := r.known(a.b); o != nil && r.tell(c, phaseOf(o.id, phase.phase)) {
 			r.m.say(c.modelConn, o.modelCommand, phase.state)
 		}
@@ -224,8 +224,8 @@ func (r *modelRun) known(n int) *commandRun {
 
 func outcomeNumber(n int) (iopv1.CommandOutcome, OperationState) {
 	list := []iopv1.CommandOutcome{iopv1.CommandOutcome_COMMAND_OUTCOME_ACCEPTED, iopv1.CommandOutcome_COMMAND_OUTCOME_SUCCEEDED,
-		iopv1.CommandOutcome_COMMAND_OUTCOME_REJECTED, iopv1.CommandOutcome_COMMAND_OUTCOME_FAILED}
-	return list[n%4], outcomes[list[n%4]]
+		iopv1.CommandOutcome_COMMAND_OUTCOME_REJECTED, iopv1.CommandOutcome_COMMAND_OUTCOME_FAILED, iopv1.CommandOutcome_COMMAND_OUTCOME_CANCELLED}
+	return list[n%len(list)], outcomes[list[n%len(list)]]
 }
 
 // tell sends one frame; true when the Control Plane's end was there to read it, and acted on it.

@@ -99,10 +99,9 @@ func (r *registry) claim(ctx actor.Context, m *claimAsk, silent Token) {
 	case v.askOwner != nil:
 		r.askOwner(ctx, m, v.askOwner)
 	case v.overloaded:
-		r.sys.counters.refused(overloaded)
-		ctx.Send(m.pid, &decided{turnAway: r.sys.turnAway()})
+		r.turnAway(ctx, m, "there is no room for another Edge")
 	default:
-		r.sys.counters.refused(string(v.fault.Code))
+		r.sys.refused(m.hello.EdgeId, string(v.fault.Code), v.fault.Message)
 		ctx.Send(m.pid, &decided{fault: v.fault})
 	}
 }
@@ -147,11 +146,15 @@ func (r *registry) askOwner(ctx actor.Context, m *claimAsk, owner *View) {
 		r.sys.after(ownerProbeTime, ctx.Self(), &probeEnded{p})
 	}
 	if len(p.claims) == maxWaitingClaims {
-		r.sys.counters.refused(overloaded)
-		ctx.Send(m.pid, &decided{turnAway: r.sys.turnAway()})
+		r.turnAway(ctx, m, "too many claims of its id wait for the present owner")
 		return
 	}
 	p.claims = append(p.claims, m)
+}
+
+func (r *registry) turnAway(ctx actor.Context, m *claimAsk, why string) {
+	r.sys.refused(m.hello.EdgeId, overloaded, why)
+	ctx.Send(m.pid, &decided{turnAway: r.sys.turnAway()})
 }
 
 // withdrawClaim is for a claimant whose link ended while its claim waited: it must not take the place of a living owner.
@@ -164,7 +167,7 @@ func (r *registry) withdrawClaim(ctx actor.Context, m *claimWithdrawn) {
 
 func (r *registry) ownerLives(ctx actor.Context, owner Token) {
 	for _, m := range r.claimsOn(owner) {
-		r.sys.counters.refused(string(wire.FailedPrecondition))
+		r.sys.refused(m.hello.EdgeId, string(faultOwned.Code), faultOwned.Message)
 		ctx.Send(m.pid, &decided{fault: faultOwned})
 	}
 }

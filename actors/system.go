@@ -34,6 +34,7 @@ type System struct {
 	actors   *actor.ActorSystem
 	clock    clock
 	counters *counters
+	refusals zerolog.Logger
 	keyring  atomic.Pointer[Keyring]
 
 	heartbeat atomic.Int64  // the interval for the fleet as it is, in nanoseconds
@@ -71,9 +72,12 @@ type Options struct {
 // until one says hello or its time is up; those who dial wait in the kernel's queue.
 const maxHellos = 4096
 
+const refusalsASecond = 10
+
 // NewSystem starts the actors.
 func NewSystem(opts Options) *System {
 	s := &System{opts: opts, log: opts.Log, clock: newClock(), counters: newCounters(), hellos: make(chan struct{}, maxHellos)}
+	s.refusals = s.log.Sample(&zerolog.BurstSampler{Burst: refusalsASecond, Period: time.Second})
 	s.opts.Link.Traffic = &s.counters.edgeWire
 	s.statusCells.New = newStatusCell
 	s.givenUp = make(chan struct{})
@@ -167,6 +171,13 @@ func (s *System) turnAway() time.Duration {
 func (s *System) readerPanicked(reason any, link wire.Link) {
 	s.log.Error().Interface("reason", reason).Bytes("stack", debug.Stack()).Msg("reading a frame panicked")
 	link.Abort()
+}
+
+// refused counts a hello that was refused, and leaves a line for whoever looks for the site: at most refusalsASecond, the rest is
+// in the count alone, so that a fleet that dials in vain doesn't fill the log.
+func (s *System) refused(edgeID, code, why string) {
+	s.counters.refused(code)
+	s.refusals.Info().Str("edge_id", clip(edgeID, wire.MaxIDBytes)).Str("code", code).Str("why", why).Msg("an Edge was refused")
 }
 
 // logEdgeError keeps what an Edge said for the log alone: it may hold anything.

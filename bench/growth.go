@@ -9,7 +9,7 @@ import (
 func (r *results) growth(figures []figure) string {
 	var b strings.Builder
 	sizes := r.sizes()
-	b.WriteString("| Control Plane / baseline |")
+	b.WriteString("| Control Plane / baseline (ratio) |")
 	for _, n := range sizes {
 		fmt.Fprintf(&b, " %s |", whole(n))
 	}
@@ -23,12 +23,20 @@ func (r *results) growth(figures []figure) string {
 			for _, n := range sizes {
 				ours, ok1 := r.at(place{f.name, u.name, n, plane})
 				theirs, ok2 := r.at(place{f.name, u.name, n, baseline})
-				fmt.Fprintf(&b, " %s / %s |", u.shown(ours.median, ok1), u.shown(theirs.median, ok2))
+				fmt.Fprintf(&b, " %s / %s%s |", u.shown(ours.median, ok1), u.shown(theirs.median, ok2), ratioOf(ours.median, theirs.median, ok1 && ok2))
 			}
 			b.WriteString("\n")
 		}
 	}
 	return b.String()
+}
+
+// ratioOf is empty where there is none.
+func ratioOf(ours, theirs float64, measured bool) string {
+	if !measured || theirs == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%.2f)", ours/theirs)
 }
 
 // held are the targets with their verdicts, in Markdown.
@@ -38,5 +46,6 @@ func held(r *results) string {
 	for _, t := range targets {
 		fmt.Fprintf(&b, "| %s | %s |\n", t.text, t.verdict(r))
 	}
+	fmt.Fprintf(&b, "| %s | %s |\n", linearText, r.linear())
 	return b.String()
 }

@@ -52,6 +52,38 @@ func (n need) line(r *results) (straight, bool) {
 	return fit(points)
 }
 
+const (
+	linearText = "nothing grows faster than linearly"
+	// linearSlack is for what two measurements of the same differ by.
+	linearSlack = 1.25
+)
+
+// linear tells whether each need grows, from each size to the next, at most as much as the number of Edges does.
+func (r *results) linear() string {
+	var steps int
+	var faster []string
+	for _, n := range needs {
+		points := r.line(n.figure, n.unit, plane)
+		for i := 1; i < len(points); i++ {
+			a, b := points[i-1], points[i]
+			if n.total != nil {
+				a.y, b.y = n.total(a.x, a.y), n.total(b.x, b.y)
+			}
+			steps++
+			if b.y*a.x > linearSlack*a.y*b.x {
+				faster = append(faster, fmt.Sprintf("%s from %s to %s", n.text, whole(int(a.x)), whole(int(b.x))))
+			}
+		}
+	}
+	switch {
+	case steps == 0:
+		return "not measured, it takes two sizes"
+	case len(faster) > 0:
+		return "NOT HELD: " + strings.Join(faster, "; ")
+	}
+	return fmt.Sprintf("held: in %d steps from one size to the next", steps)
+}
+
 // outlook is what 100,000 Edges on one instance would need, in Markdown; empty where too little was measured for a line.
 func (r *results) outlook() string {
 	var b strings.Builder

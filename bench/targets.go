@@ -56,5 +56,6 @@ func verdicts(r *results) string {
 	for _, t := range targets {
 		fmt.Fprintf(&b, "  %-58s %s\n", t.text, t.verdict(r))
 	}
+	fmt.Fprintf(&b, "  %-58s %s\n", linearText, r.linear())
 	return b.String()
 }

@@ -134,11 +134,29 @@ func TestOutlook(t *testing.T) {
 	}
 }
 
+func TestLinear(t *testing.T) {
+	r := example()
+	if got := r.linear(); !strings.HasPrefix(got, "held: in ") {
+		t.Error(got)
+	}
+	for edges, y := range map[int]float64{1000: 1e6, 5000: 9e6} { // nine times as much for five times as many
+		at := place{"Gather", timeEach, edges, plane}
+		delete(r.samples, at)
+		r.add(at, y)
+	}
+	if got := r.linear(); got != "NOT HELD: `/fleet/status`, all asked from 1,000 to 5,000" {
+		t.Error(got)
+	}
+	if got := newResults(io.Discard).linear(); !strings.HasPrefix(got, "not measured") {
+		t.Error(got)
+	}
+}
+
 func TestGrowth(t *testing.T) {
 	r := example()
 	delete(r.samples, place{"Status", cpuEach, 5000, baseline})
 	text := r.growth([]figure{statusCPU})
-	for _, want := range []string{"| Control Plane / baseline | 1,000 | 5,000 | 10,000 | 19,000 |\n|---|---|---|---|---|\n", "| 3,000 / 6,000 | 7,000 / – |"} {
+	for _, want := range []string{"| Control Plane / baseline (ratio) | 1,000 | 5,000 | 10,000 | 19,000 |\n|---|---|---|---|---|\n", "| 3,000 / 6,000 (0.50) | 7,000 / – |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it lacks %q:\n%s", want, text)
 		}

@@ -84,7 +84,8 @@ func (e *Edge) connectOnce(ctx context.Context) ending.Ending {
 	if end != nil {
 		return *end
 	}
-	e.log.Info("Connected to the Control Plane.", "heartbeat_interval", c.heartbeat.String(), "max_frame_bytes", c.maxFrame)
+	e.log.Info("Connected to the Control Plane.", "heartbeat_interval", c.heartbeat.String(), "max_frame_bytes", c.maxFrame,
+		"instance_id", e.connector.instanceID)
 	return e.serve(ctx, c)
 }
 

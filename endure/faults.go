@@ -49,6 +49,8 @@ func (c *chaos) do(ctx context.Context, f *Fault) error {
 		return c.spoilProxy(ctx, f, "latency", map[string]int{"latency": f.Size, "jitter": f.Size / 4})
 	case ProxySliced:
 		return c.spoilProxy(ctx, f, "slicer", map[string]int{"average_size": 1 + f.Size/8, "delay": 50})
+	case ProxyReorders:
+		return c.reorder(ctx, f)
 	case ProxyCut:
 		c.proxied.fleet.Disturb()
 		c.proxy.Stop()
@@ -84,10 +86,49 @@ func (c *chaos) stopEdge(ctx context.Context, f *Fault) error {
 }
 
 func (c *chaos) spoilProxy(ctx context.Context, f *Fault, kind string, attributes map[string]int) error {
-	err := c.proxy.spoil(kind, attributes)
+	err := c.proxy.spoil(kind, 1, attributes)
 	sleep(ctx, f.For)
 	c.proxy.heal()
 	return err
+}
+
+// reorder has every second connection through the proxy be late, while its Edges give up their links and open new ones: hellos of
+// links that were given up come behind those of newer ones, and take their place.
+func (c *chaos) reorder(ctx context.Context, f *Fault) error {
+	const rounds = 3
+	late := 200*time.Millisecond + 3*time.Duration(f.Size)*time.Millisecond
+	all := make([]int, c.proxied.edges)
+	for i := range all {
+		all[i] = i
+	}
+	err := c.proxy.spoil("latency", 0.5, map[string]int{"latency": int(late.Milliseconds())})
+	for range rounds {
+		c.proxied.fleet.Drop(all)
+		c.disturbedWhile(func() { sleep(ctx, f.For/rounds) })
+	}
+	c.disturbedWhile(func() {
+		c.proxy.heal() // may take seconds, in which what was held comes through
+		sleep(ctx, late)
+	})
+	c.proxied.fleet.Drop(all) // whose link was taken by a late one, and whose not, isn't known here
+	return err
+}
+
+// disturbedWhile is for a time in which an Edge that is back may lose its link again.
+func (c *chaos) disturbedWhile(do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	for {
+		c.proxied.fleet.Disturb()
+		select {
+		case <-done:
+			return
+		case <-time.After(lookEvery):
+		}
+	}
 }
 
 // fillTime is how long the daemon may take to accept as many connections as it has descriptors.

@@ -26,6 +26,7 @@ const (
 	ProxySlow     Kind = "proxy adds latency"
 	ProxySliced   Kind = "proxy slices"
 	ProxyCut      Kind = "proxy cuts"
+	ProxyReorders Kind = "proxy reorders"
 )
 
 // kind is how faults of a Kind are drawn.
@@ -64,6 +65,7 @@ var kinds = []kind{
 	{ProxySlow, 2, 300 * time.Millisecond, 2 * time.Second, theProxy, 0},
 	{ProxySliced, 2, 300 * time.Millisecond, 2 * time.Second, theProxy, 0},
 	{ProxyCut, 2, 0, time.Second, theProxy, 0},
+	{ProxyReorders, 2, 600 * time.Millisecond, 2 * time.Second, theProxy, 0},
 }
 
 // Fault is one thing that is done.

@@ -20,10 +20,10 @@ func startProxy(upstream string) (*proxy, error) {
 	return p, p.Start()
 }
 
-// spoil has it do something to what it carries, in both directions, until heal.
-func (p *proxy) spoil(kind string, attributes map[string]int) error {
+// spoil has it do something to what it carries, in both directions, until heal; on so great a part of its connections.
+func (p *proxy) spoil(kind string, part float64, attributes map[string]int) error {
 	for _, stream := range []string{"upstream", "downstream"} {
-		toxic, err := json.Marshal(map[string]any{"type": kind, "stream": stream, "attributes": attributes})
+		toxic, err := json.Marshal(map[string]any{"type": kind, "stream": stream, "toxicity": part, "attributes": attributes})
 		if err != nil {
 			return err
 		}

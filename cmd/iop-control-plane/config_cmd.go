@@ -27,7 +27,7 @@ func configCommand(f *flags) *cobra.Command {
 		}),
 		&cobra.Command{
 			Use:   "print",
-			Short: "Print the configuration that is in force, as YAML, secrets as ***",
+			Short: "Print the configuration that a start would use, as YAML, secrets as ***",
 			Args:  program.NoArgs,
 			RunE:  func(cmd *cobra.Command, _ []string) error { return printConfig(cmd, f) },
 		},

@@ -25,10 +25,10 @@ func exitCodesTopic() *cobra.Command {
        went wrong
   2    a mistake in the command line, the configuration or the request; nothing was asked of an Edge
   3    the answer is there, and it is not good: --check found trouble, or less is free than --min-free
-  4    no such Edge, operation, model or context
+  4    no such Edge, operation or model; no such context to use or remove (an unknown --context is 2)
   5    no token, a wrong one, or one whose role is too low
-  6    not now: the Control Plane or the Edge can't be reached, is busy, stops, or did not answer in time. A command may
-       have been sent all the same: the message tells
+  6    not now: the Control Plane or the Edge can't be reached, is busy, stops, or did not answer in time; the operation
+       is expired (it never ran) or unknown (it may have run). A command may have been sent all the same: the message tells
   130  ended by Ctrl-C (143: by SIGTERM)`,
 	}
 }

@@ -102,10 +102,49 @@ Data goes to stdout, everything else to stderr. "iop help exit-codes" tells the 
 		a.edgesCommand(), a.statusCommand(), a.fleetCommand(), a.eventsCommand(), a.opsCommand(), a.runCommand(),
 		a.topCommand(), a.helloCommand(), a.contextCommand(), a.versionCommand(), exitCodesTopic(),
 	)
-	root.InitDefaultHelpCmd()
+	root.SetHelpCommand(helpCommand())
 	root.InitDefaultCompletionCmd()
+	exampleCompletions(root)
 	a.finish(root)
 	return root
+}
+
+// helpCommand is cobra's, but for a command that there isn't: that is a mistake like any other.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [command]",
+		Short:   "Show the help of a command",
+		Example: "  iop help fleet status\n  iop help exit-codes",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usage(cmd.Root(), "there is no %q to be helped with", strings.Join(args, " "))
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+			if about, rest, err := cmd.Root().Find(args); err == nil && len(rest) == 0 {
+				for _, sub := range about.Commands() {
+					if !sub.Hidden {
+						names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+func exampleCompletions(root *cobra.Command) {
+	completion, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		return
+	}
+	completion.Example = "  iop completion bash > iop.bash"
+	for _, shell := range completion.Commands() {
+		shell.Example = fmt.Sprintf("  iop completion %s > iop.%[1]s", shell.Name())
+	}
 }
 
 // finish gives every command what all have: mistakes in arguments are usage errors that say what was expected, and a group by

@@ -159,6 +159,46 @@ func TestTopPutsTheTerminalRight(t *testing.T) {
 	}
 }
 
+// On a terminal a list has colours, unless NO_COLOR says that it must not, or the terminal can't.
+func TestNoColor(t *testing.T) {
+	f := &testFleet{}
+	if err := f.start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.stop)
+	if err := f.connect("seoul-1", nil); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		env   []string
+		color bool
+	}{
+		"a terminal": {[]string{"TERM=xterm", "NO_COLOR="}, true},
+		"NO_COLOR":   {[]string{"TERM=xterm", "NO_COLOR=1"}, false},
+		"dumb":       {[]string{"TERM=dumb", "NO_COLOR="}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPty(t)
+			list := exec.Command(self, "edges", "ls", "--addr", f.daemon.Addresses().HTTP)
+			list.Args[0] = "iop"
+			list.Env = append(append(os.Environ(), c.env...), "XDG_CONFIG_HOME="+t.TempDir())
+			list.Stdout = p.them
+			if err := list.Run(); err != nil {
+				t.Fatal(err)
+			}
+			p.waitFor("seoul-1")
+			p.waitFor("connected")
+			if got := strings.Contains(p.text(), "\x1b["); got != c.color {
+				t.Errorf("coloured: %v, in %q", got, p.text())
+			}
+		})
+	}
+}
+
 // A panic beside the screen comes up only when the terminal is right again, where it can be read.
 func TestTopPanics(t *testing.T) {
 	p := newPty(t)

@@ -60,6 +60,8 @@ const (
 	// maxConns bounds the HTTP connections, so that the Edges have the descriptors; a request that waits for one is timed with
 	// its wait.
 	maxConns = 256
+	// idleTime is less than the server's: a request on a connection that is just being closed has no answer, and may not be repeated.
+	idleTime = time.Minute
 	// grace is how long a caller waits beyond what its Edge is given.
 	grace = 5 * time.Second
 )
@@ -68,7 +70,7 @@ const (
 func New(opts Options) *Traffic {
 	return &Traffic{
 		opts:     opts,
-		http:     &http.Client{Transport: &http.Transport{MaxConnsPerHost: maxConns, MaxIdleConnsPerHost: maxConns}},
+		http:     &http.Client{Transport: &http.Transport{MaxConnsPerHost: maxConns, MaxIdleConnsPerHost: maxConns, IdleConnTimeout: idleTime}},
 		streams:  &http.Client{Transport: &http.Transport{}},
 		inFlight: make(chan struct{}, maxInFlight),
 		Status:   measure.NewMeter(), Summaries: measure.NewMeter(), Commands: measure.NewMeter(), Settled: measure.NewMeter(),
