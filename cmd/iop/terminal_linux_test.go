@@ -108,7 +108,9 @@ func (p *pty) isRight() {
 	}
 }
 
-func TestTopPutsTheTerminalRight(t *testing.T) {
+// seoulAndProgram is a fleet of one Edge, and the path of this program.
+func seoulAndProgram(t *testing.T) (*testFleet, string) {
+	t.Helper()
 	f := &testFleet{}
 	if err := f.start(); err != nil {
 		t.Fatal(err)
@@ -121,6 +123,11 @@ func TestTopPutsTheTerminalRight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return f, self
+}
+
+func TestTopPutsTheTerminalRight(t *testing.T) {
+	f, self := seoulAndProgram(t)
 	for name, c := range map[string]struct {
 		end  func(p *pty, c *exec.Cmd)
 		exit int
@@ -161,18 +168,7 @@ func TestTopPutsTheTerminalRight(t *testing.T) {
 
 // On a terminal a list has colours, unless NO_COLOR says that it must not, or the terminal can't.
 func TestNoColor(t *testing.T) {
-	f := &testFleet{}
-	if err := f.start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(f.stop)
-	if err := f.connect("seoul-1", nil); err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, self := seoulAndProgram(t)
 	for name, c := range map[string]struct {
 		env   []string
 		color bool
