@@ -42,14 +42,16 @@ func seconds(v float64) string        { return thousands(v*toSecs) + " s" }
 func percentOfACore(v float64) string { return thousands(v/60*100) + "% of a core" }
 
 // line is the straight one through what grows, of the Control Plane.
-func (n need) line(r *results) (straight, bool) {
+func (n need) line(r *results) (straight, bool) { return fit(n.points(r)) }
+
+func (n need) points(r *results) []point {
 	points := r.line(n.figure, n.unit, plane)
 	if n.total != nil {
 		for i, p := range points {
 			points[i].y = n.total(p.x, p.y)
 		}
 	}
-	return fit(points)
+	return points
 }
 
 const (
@@ -63,12 +65,9 @@ func (r *results) linear() string {
 	var steps int
 	var faster []string
 	for _, n := range needs {
-		points := r.line(n.figure, n.unit, plane)
+		points := n.points(r)
 		for i := 1; i < len(points); i++ {
 			a, b := points[i-1], points[i]
-			if n.total != nil {
-				a.y, b.y = n.total(a.x, a.y), n.total(b.x, b.y)
-			}
 			steps++
 			if b.y*a.x > linearSlack*a.y*b.x {
 				faster = append(faster, fmt.Sprintf("%s from %s to %s", n.text, whole(int(a.x)), whole(int(b.x))))

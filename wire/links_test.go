@@ -94,14 +94,21 @@ func smallBuffers(conns ...*net.TCPConn) {
 	}
 }
 
-// loopback gives both ends of a TCP connection.
-func loopback(t testing.TB) (near, far *net.TCPConn) {
+// listenLoopback listens until the end of the test.
+func listenLoopback(t testing.TB) net.Listener {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close()
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// loopback gives both ends of a TCP connection.
+func loopback(t testing.TB) (near, far *net.TCPConn) {
+	t.Helper()
+	ln := listenLoopback(t)
 	dialled, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)

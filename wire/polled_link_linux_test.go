@@ -284,15 +284,8 @@ func TestPolledTurnIsBounded(t *testing.T) {
 
 // TestAcceptorOnlyOfTCP: of what it doesn't take nothing is done.
 func TestAcceptorOnlyOfTCP(t *testing.T) {
-	p, err := NewPoller(&roomy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := newPoller(t)
+	l := listenLoopback(t)
 	if p.Acceptor(struct{ net.Listener }{l}) != nil {
 		t.Error("it took a listener that may do more")
 	}
@@ -304,15 +297,8 @@ func TestAcceptorOnlyOfTCP(t *testing.T) {
 
 // TestAcceptorCloses: an Accept that waits ends, and the port is free once the listener is closed, too.
 func TestAcceptorCloses(t *testing.T) {
-	p, err := NewPoller(&roomy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := newPoller(t)
+	l := listenLoopback(t)
 	a := p.Acceptor(l)
 	ended := make(chan error)
 	go func() { _, err := a.Accept(); ended <- err }()
@@ -330,11 +316,7 @@ func TestAcceptorCloses(t *testing.T) {
 
 // TestAcceptedLink: it doesn't wait to fill packets, as Go's connections don't, and can be thrown away unread.
 func TestAcceptedLink(t *testing.T) {
-	p, err := NewPoller(&roomy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
+	p := newPoller(t)
 	link, far := polledPair(t, p)
 	if on, err := unix.GetsockoptInt(link.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY); on != 1 || err != nil {
 		t.Errorf("TCP_NODELAY is %d, %v", on, err)
@@ -345,14 +327,20 @@ func TestAcceptedLink(t *testing.T) {
 	}
 }
 
-// polledPair is a link that wasn't started, and its peer, which was there before the acceptor.
-func polledPair(t testing.TB, p *Poller) (*PolledLink, *net.TCPConn) {
+func newPoller(t testing.TB) *Poller {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	p, err := NewPoller(&roomy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	t.Cleanup(p.Close)
+	return p
+}
+
+// polledPair is a link that wasn't started, and its peer, which was there before the acceptor.
+func polledPair(t testing.TB, p *Poller) (*PolledLink, *net.TCPConn) {
+	t.Helper()
+	l := listenLoopback(t)
 	far, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
