@@ -52,8 +52,7 @@ func (c *chaos) do(ctx context.Context, f *Fault) error {
 	case ProxyReorders:
 		return c.reorder(ctx, f)
 	case ProxyCut:
-		c.proxied.fleet.Disturb()
-		c.proxy.Stop()
+		c.proxied.fleet.Unsettle(func() { c.proxy.Stop() })
 		sleep(ctx, f.For)
 		return c.proxy.Start()
 	}
@@ -101,34 +100,17 @@ func (c *chaos) reorder(ctx context.Context, f *Fault) error {
 	for i := range all {
 		all[i] = i
 	}
-	err := c.proxy.spoil("latency", 0.5, map[string]int{"latency": int(late.Milliseconds())})
-	for range rounds {
-		c.proxied.fleet.Drop(all)
-		c.disturbedWhile(func() { sleep(ctx, f.For/rounds) })
-	}
-	c.disturbedWhile(func() {
+	var err error
+	c.proxied.fleet.Unsettle(func() {
+		err = c.proxy.spoil("latency", 0.5, map[string]int{"latency": int(late.Milliseconds())})
+		for range rounds {
+			c.proxied.fleet.Drop(all)
+			sleep(ctx, f.For/rounds)
+		}
 		c.proxy.heal() // may take seconds, in which what was held comes through
 		sleep(ctx, late)
 	})
-	c.proxied.fleet.Drop(all) // whose link was taken by a late one, and whose not, isn't known here
 	return err
-}
-
-// disturbedWhile is for a time in which an Edge that is back may lose its link again.
-func (c *chaos) disturbedWhile(do func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		do()
-	}()
-	for {
-		c.proxied.fleet.Disturb()
-		select {
-		case <-done:
-			return
-		case <-time.After(lookEvery):
-		}
-	}
 }
 
 // fillTime is how long the daemon may take to accept as many connections as it has descriptors.

@@ -175,7 +175,9 @@ func (s *soak) perform(ctx context.Context) error {
 			s.report.Interrupted = true
 			return nil
 		}
-		one, err := s.sample(ctx, time.Since(began))
+		var one Sample
+		var err error
+		s.testbed.traffic.Rest(func() { one, err = s.sample(ctx, time.Since(began)) })
 		if err != nil {
 			return fmt.Errorf("%w; the daemon's last lines:\n%s", err, s.log.lines())
 		}
@@ -185,10 +187,11 @@ func (s *soak) perform(ctx context.Context) error {
 	return nil
 }
 
-// looks are taken for a sample, of which the least counts: between a collection and a look the load goes on, and makes garbage.
+// looks are taken for a sample, of which the least counts: between a collection and a look the Edges go on, and make garbage.
 const looks = 3
 
-// sample reads what the daemon holds once what is garbage has gone.
+// sample reads what the daemon holds once what is garbage has gone. No request is under way then: an idle Edge has no goroutine, and so
+// nearly all that there are would be those of the requests of the moment, which come and go.
 func (s *soak) sample(ctx context.Context, at time.Duration) (Sample, error) {
 	one := Sample{AtS: at.Seconds()}
 	for i := range looks {

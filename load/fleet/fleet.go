@@ -21,13 +21,14 @@ import (
 
 // Fleet is made by New, connected by Connect, and must be ended by Close.
 type Fleet struct {
-	opts   Options
-	began  time.Time
-	run    string // tells this run's instance ids
-	shards []*shard
-	calm   []calm
-	stats  stats
-	model  model
+	opts      Options
+	began     time.Time
+	run       string // tells this run's instance ids
+	shards    []*shard
+	calm      []calm
+	unsettled atomic.Int32 // calls of Unsettle under way
+	stats     stats
+	model     model
 
 	dials   chan *edge // room for each Edge and its clone, twice: no shard ever waits for it
 	limiter *rate.Limiter
@@ -183,5 +184,5 @@ func (c *calm) disturb() {
 // and true before and after a request may blame the Control Plane for what went wrong.
 func (f *Fleet) Calm(number int) (epoch uint32, ok bool) {
 	c := &f.calm[number]
-	return c.epoch.Load(), !c.disturbed.Load()
+	return c.epoch.Load(), !c.disturbed.Load() && f.unsettled.Load() == 0
 }

@@ -195,6 +195,31 @@ func TestDroppedEdgesComeBack(t *testing.T) {
 	}
 }
 
+// What takes links again and again takes also that of an Edge which has just come back.
+func TestNoEdgeIsCalmWhileTheyAreUnsettled(t *testing.T) {
+	cp := startFakeCP(t)
+	f := startFleet(t, cp, nil)
+	cp.peer()
+	awaitAll(t, f)
+	before, _ := f.Calm(0)
+	f.Unsettle(func() {
+		f.Drop([]int{0})
+		cp.peer()
+		awaitAll(t, f)
+		if _, calm := f.Calm(0); calm {
+			t.Error("calm, though its new link may be taken, too")
+		}
+	})
+	cp.peer()
+	awaitAll(t, f)
+	if after, calm := f.Calm(0); after == before || !calm {
+		t.Errorf("epoch %d, then %d; calm %v", before, after, calm)
+	}
+	if s := f.Stats(); s.Reconnects != 2 || len(s.Troubles) != 0 {
+		t.Errorf("%d reconnects, troubles %v; want 2 and none", s.Reconnects, s.Troubles)
+	}
+}
+
 func awaitAll(t *testing.T, f *Fleet) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -97,11 +97,23 @@ func (f *Fleet) Disturb() {
 	}
 }
 
-// each gives an order to Edges; from now on their callers know that they are disturbed, until all is well again.
-func (f *Fleet) each(numbers []int, order func(*edge)) {
-	for _, n := range numbers {
-		f.calm[n].disturb()
+// Unsettle has all Edges count as disturbed while do goes on, also those that come back meanwhile, and then drops their links. It is
+// for what ends some of the links again and again: which of them isn't known here, nor when.
+func (f *Fleet) Unsettle(do func()) {
+	f.unsettled.Add(1)
+	defer f.unsettled.Add(-1)
+	f.Disturb()
+	do()
+	all := make([]int, f.opts.Count)
+	for i := range all {
+		all[i] = i
 	}
+	f.Drop(all)
+}
+
+// each gives an order to Edges; from then on their callers know that they are disturbed, until all is well again. That is noted where
+// the Edges live: noted before, it could be taken back by one that was about to become well and is given the order afterwards.
+func (f *Fleet) each(numbers []int, order func(*edge)) {
 	all := map[int]bool{}
 	for _, n := range numbers {
 		all[n] = true
@@ -109,6 +121,7 @@ func (f *Fleet) each(numbers []int, order func(*edge)) {
 	f.eachShard(func(s *shard) {
 		for _, e := range s.edges {
 			if all[e.number] {
+				f.calm[e.number].disturb()
 				order(e)
 			}
 		}

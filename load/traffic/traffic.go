@@ -152,6 +152,19 @@ func (t *Traffic) excuse(edge int) func() bool {
 	}
 }
 
+// Rest waits until nothing is under way, which is bounded by the timeouts, closes the idle connections, and asks for nothing while do
+// goes on; what is due then is counted as not sent. Live readers read on.
+func (t *Traffic) Rest(do func()) {
+	for range cap(t.inFlight) {
+		t.inFlight <- struct{}{}
+	}
+	t.http.CloseIdleConnections()
+	do()
+	for range cap(t.inFlight) {
+		<-t.inFlight
+	}
+}
+
 func (t *Traffic) anyEdge() (number int, id string) {
 	number = rand.IntN(t.opts.Edges)
 	return number, ledger.EdgeID(t.opts.IDPrefix, number)
