@@ -26,7 +26,13 @@ func (c *chaos) do(ctx context.Context, f *Fault) error {
 	case TableFull:
 		return c.fillTable(ctx, f)
 	case LogBlocked:
-		return c.blockLog(ctx, f)
+		c.log.block(true)
+		defer c.log.block(false)
+		return c.askLogging(ctx, f)
+	case LogSlow:
+		c.log.slow(time.Duration(f.Size) * time.Millisecond)
+		defer c.log.slow(0)
+		return c.askLogging(ctx, f)
 	case EdgeStopped:
 		return c.stopEdge(ctx, f)
 	case EdgeKilled:
@@ -163,17 +169,15 @@ func (c *chaos) openFiles() (int, error) {
 	return len(names), err
 }
 
-// logAsks are sent at a time while the log is blocked, and logTime is what each may take.
+// logAsks are sent at a time while something is wrong with the log, and logTime is what each may take.
 const (
 	logAsks = 4
 	logTime = 3 * time.Second
 )
 
-// blockLog takes nothing of the daemon's log, and meanwhile asks for what leaves a line there. Each must be answered: a blocked
-// log is no reason for a Control Plane to stop answering.
-func (c *chaos) blockLog(ctx context.Context, f *Fault) error {
-	c.log.block(true)
-	defer c.log.block(false)
+// askLogging asks for what leaves a line in the log. Each must be answered: a log that isn't taken, or slowly, is no reason for a Control
+// Plane to stop answering.
+func (c *chaos) askLogging(ctx context.Context, f *Fault) error {
 	until := time.Now().Add(f.For)
 	var asking sync.WaitGroup
 	failed := make(chan error, logAsks)
@@ -187,7 +191,7 @@ func (c *chaos) blockLog(ctx context.Context, f *Fault) error {
 					err = fmt.Errorf("status %d", status)
 				}
 				if err != nil {
-					failed <- fmt.Errorf("while the log was blocked, request %d was not answered: %w", n+1, err)
+					failed <- fmt.Errorf("while there was %q, request %d was not answered: %w", f.Kind, n+1, err)
 					return
 				}
 			}

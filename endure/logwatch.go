@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,8 +23,9 @@ type logWatch struct {
 	mu        sync.Mutex
 	unblocked *sync.Cond
 	blocked   bool
-	last      []string // of all
-	words     []string // of those that aren't about what goes well
+	pause     time.Duration // after each line
+	last      []string      // of all
+	words     []string      // of those that aren't about what goes well
 	bad       []string
 }
 
@@ -77,6 +79,11 @@ func (w *logWatch) run(read io.ReadCloser) {
 func (w *logWatch) line(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if pause := w.pause; pause > 0 {
+		w.mu.Unlock()
+		time.Sleep(pause)
+		w.mu.Lock()
+	}
 	for w.blocked {
 		w.unblocked.Wait()
 	}
@@ -102,6 +109,13 @@ func (w *logWatch) block(on bool) {
 	w.unblocked.Broadcast()
 }
 
+// slow has it wait before each line from now on, as a disk that can't keep up; 0: no more.
+func (w *logWatch) slow(pause time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pause = pause
+}
+
 // lines gives the last ones: first warnings and errors, which many requests may have followed, then all.
 func (w *logWatch) lines() []string {
 	w.mu.Lock()
@@ -119,6 +133,7 @@ func (w *logWatch) broken() []string {
 // close returns when all was read; the daemon has ended.
 func (w *logWatch) close() {
 	w.block(false)
+	w.slow(0)
 	_ = w.write.Close()
 	<-w.ended
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 func TestLogWatch(t *testing.T) {
@@ -51,6 +52,24 @@ func TestABlockedLog(t *testing.T) {
 		<-w.ended
 		if got := w.lines(); len(got) == 0 || got[0] != text {
 			t.Errorf("when it goes on the lines are %q", got)
+		}
+	})
+}
+
+func TestASlowLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pause, lines = time.Second, 5
+		read, write := io.Pipe()
+		w := watchLog(read)
+		w.slow(pause)
+		began := time.Now()
+		for i := range lines {
+			fmt.Fprintf(write, "line %d\n", i)
+		}
+		_ = write.Close()
+		<-w.ended
+		if took := time.Since(began); took != lines*pause || len(w.lines()) == 0 {
+			t.Errorf("%d lines were taken in %v, want %v: %q", lines, took, lines*pause, w.lines())
 		}
 	})
 }

@@ -16,6 +16,7 @@ const (
 	DaemonKilled  Kind = "daemon killed"
 	TableFull     Kind = "descriptors full"
 	LogBlocked    Kind = "log blocked"
+	LogSlow       Kind = "log slow"
 	EdgeStopped   Kind = "edge stopped"
 	EdgeKilled    Kind = "edge killed"
 	LinksReset    Kind = "links reset"
@@ -55,6 +56,7 @@ var kinds = []kind{
 	{DaemonKilled, 1, 0, 0, theDaemon, 0},
 	{TableFull, 1, 500 * time.Millisecond, 2 * time.Second, theDaemon, 0},
 	{LogBlocked, 1, time.Second, 3 * time.Second, theLog, 0},
+	{LogSlow, 1, time.Second, 3 * time.Second, theLog, 0},
 	{EdgeStopped, 2, 500 * time.Millisecond, 7 * time.Second, realEdge, 1},
 	{EdgeKilled, 3, 0, time.Second, realEdge, 1},
 	{LinksReset, 4, 0, 0, someEdges, 30},

@@ -19,10 +19,10 @@ import (
 
 // daemon is the control plane with its fronts. Its order of stopping is in stop.
 type daemon struct {
-	cfg      *configs.ControlPlane
-	log      zerolog.Logger
-	closeLog func()
-	warnings atomic.Pointer[[]string]
+	cfg       *configs.ControlPlane
+	log       zerolog.Logger
+	logWriter *program.LogWriter
+	warnings  atomic.Pointer[[]string]
 
 	listeners *listeners
 	tls       *wire.ServerTLS // nil: off
@@ -39,8 +39,8 @@ type daemon struct {
 }
 
 func newDaemon(cfg *configs.ControlPlane, stderr io.Writer) *daemon {
-	log, closeLog := program.NewLogger(cfg.Log, stderr)
-	return &daemon{cfg: cfg, log: log, closeLog: closeLog, failed: make(chan error, 1)}
+	log, logWriter := program.NewLogger(cfg.Log, stderr)
+	return &daemon{cfg: cfg, log: log, logWriter: logWriter, failed: make(chan error, 1)}
 }
 
 // start opens all listeners, and only then starts anything: a taken port must leave nothing half alive.
@@ -59,7 +59,7 @@ func (d *daemon) start(addressesFile string) error {
 	}
 	d.warn(d.cfg)
 	d.system = actors.NewSystem(systemOptions(d.cfg, d.log))
-	registry := newMetrics(d.system, d.tls, d.reloads)
+	registry := newMetrics(d.system, d.tls, d.reloads, d.logWriter.Lost)
 	d.http = httpapi.New(httpapi.Options{
 		Plane: d.system, Keys: d.system.Keys, Loopback: d.listeners.httpOnLoopback(), Ready: d.readiness,
 		Version: version, Commit: build.Commit(commit), MaxFrameBytes: d.cfg.Edges.MaxFrameBytes, Registry: registry, Log: d.log,

@@ -13,10 +13,10 @@ import (
 )
 
 // newMetrics makes the registry that /metrics shows; the HTTP front adds its own. docs/operations.md has all of it.
-func newMetrics(s *actors.System, t *wire.ServerTLS, r *reloads) *prometheus.Registry {
+func newMetrics(s *actors.System, t *wire.ServerTLS, r *reloads, lostLines func() uint64) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		buildInfo(), actorMetrics{s}, wireMetrics{s}, reloadMetrics{r})
+		buildInfo(), lostLogLines(lostLines), actorMetrics{s}, wireMetrics{s}, reloadMetrics{r})
 	if t != nil {
 		registry.MustRegister(certificateExpiry(t))
 	}
@@ -28,6 +28,12 @@ func buildInfo() prometheus.Collector {
 		Name: "iop_build_info", Help: "What this program was built from; always 1.",
 		ConstLabels: prometheus.Labels{"version": version, "commit": build.Commit(commit), "go_version": runtime.Version()},
 	}, func() float64 { return 1 })
+}
+
+func lostLogLines(lost func() uint64) prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "iop_log_lost_lines_total", Help: "Lines that the log lost because it wasn't taken in time.",
+	}, func() float64 { return float64(lost()) })
 }
 
 func certificateExpiry(t *wire.ServerTLS) prometheus.Collector {

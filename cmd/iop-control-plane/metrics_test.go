@@ -41,7 +41,7 @@ func meteredDaemon(t *testing.T) *prometheus.Registry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry := newMetrics(system, tls, newReloads(reloadConfig, reloadTLS))
+	registry := newMetrics(system, tls, newReloads(reloadConfig, reloadTLS), func() uint64 { return 0 })
 	server := httpapi.New(httpapi.Options{Plane: system, Keys: system.Keys, Loopback: true, Registry: registry, Log: zerolog.Nop()})
 	server.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "http://localhost/edges", nil))
 	system.Metrics().EdgeWire.Read([]byte{34, 0}) // a Ping

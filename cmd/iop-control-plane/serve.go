@@ -22,7 +22,7 @@ func serve(ctx context.Context, cfg *configs.ControlPlane, addressesFile string,
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	d := newDaemon(cfg, stderr)
-	defer d.closeLog()
+	defer d.logWriter.Close()
 	if err := d.start(addressesFile); err != nil {
 		return err
 	}

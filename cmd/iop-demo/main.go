@@ -49,8 +49,8 @@ Operations: edge.ping; on a node model.load with {"model": "name"}, node.restart
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// People are told of what is wrong, and not of what is as it should be.
-			log, closeLog := program.NewSlog(configs.Log{Level: "warn", Format: "console"}, cmd.ErrOrStderr())
-			defer closeLog()
+			log, logWriter := program.NewSlog(configs.Log{Level: "warn", Format: "console"}, cmd.ErrOrStderr())
+			defer logWriter.Close()
 			ctx, stop := program.UntilSignal(cmd.Context())
 			defer stop()
 			return f.run(ctx, log)

@@ -18,8 +18,8 @@ import (
 
 // serve runs an Edge until ctx or a signal ends it.
 func serve(ctx context.Context, cfg *configs.Edge, stderr io.Writer) error {
-	log, closeLog := program.NewSlog(cfg.Log, stderr)
-	defer closeLog()
+	log, logWriter := program.NewSlog(cfg.Log, stderr)
+	defer logWriter.Close()
 	for _, warning := range cfg.Warnings() {
 		log.Warn(warning)
 	}

@@ -65,8 +65,8 @@ wins. The file is that of --config, else ` + configs.NodeFile + ` if it exists.`
 
 // serve runs an agent until ctx or a signal ends it.
 func serve(ctx context.Context, cfg *configs.Node, stderr io.Writer) error {
-	log, closeLog := program.NewSlog(cfg.Log, stderr)
-	defer closeLog()
+	log, logWriter := program.NewSlog(cfg.Log, stderr)
+	defer logWriter.Close()
 	for _, warning := range cfg.Warnings() {
 		log.Warn(warning)
 	}

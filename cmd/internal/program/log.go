@@ -15,21 +15,21 @@ import (
 func init() { zerolog.TimeFieldFormat = time.RFC3339Nano } // before any goroutine logs: zerolog reads it without a lock
 
 // NewLogger logs to out, which is stderr: for people on a terminal, as JSON elsewhere, unless the configuration says which.
-// closeLog writes what waits to be written, and must be called at the end.
-func NewLogger(l configs.Log, out io.Writer) (log zerolog.Logger, closeLog func()) {
+// The LogWriter must be closed at the end.
+func NewLogger(l configs.Log, out io.Writer) (zerolog.Logger, *LogWriter) {
 	SetLogLevel(l.Level)
 	terminal := IsTerminal(out)
 	if l.Format == "console" || l.Format == "auto" && terminal {
 		out = zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly, NoColor: !terminal || os.Getenv("NO_COLOR") != ""}
 	}
 	w := NewLogWriter(out)
-	return zerolog.New(w).With().Timestamp().Logger(), w.Close
+	return zerolog.New(w).With().Timestamp().Logger(), w
 }
 
 // NewSlog is NewLogger for what logs with slog.
-func NewSlog(l configs.Log, out io.Writer) (log *slog.Logger, closeLog func()) {
-	z, closeLog := NewLogger(l, out)
-	return slog.New(zerolog.NewSlogHandler(z)), closeLog
+func NewSlog(l configs.Log, out io.Writer) (*slog.Logger, *LogWriter) {
+	z, w := NewLogger(l, out)
+	return slog.New(zerolog.NewSlogHandler(z)), w
 }
 
 // SetLogLevel is for the whole process, so that a reload changes what every logger made from the first one writes.

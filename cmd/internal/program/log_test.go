@@ -12,18 +12,18 @@ import (
 func TestLoggers(t *testing.T) {
 	t.Cleanup(func() { SetLogLevel("info") })
 	var first, second bytes.Buffer
-	log, closeLog := NewLogger(configs.Log{Level: "warn", Format: "auto"}, &first)
+	log, w := NewLogger(configs.Log{Level: "warn", Format: "auto"}, &first)
 	log.Info().Msg("not said")
 	log.Warn().Str("edge_id", "a").Msg("said")
 	SetLogLevel("info")
 	log.Info().Msg("said now")
-	closeLog()
-	slogger, closeLog := NewSlog(configs.Log{Level: "warn", Format: "auto"}, &second)
+	w.Close()
+	slogger, w := NewSlog(configs.Log{Level: "warn", Format: "auto"}, &second)
 	slogger.Info("not said")
 	slogger.Warn("said", "edge_id", "a")
 	SetLogLevel("info")
 	slogger.Info("said now")
-	closeLog()
+	w.Close()
 	for _, out := range []*bytes.Buffer{&first, &second} {
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if len(lines) != 2 || !strings.HasPrefix(lines[0], `{"level":"warn","edge_id":"a","time":"`) || !strings.HasSuffix(lines[0], `","message":"said"}`) ||
@@ -35,9 +35,9 @@ func TestLoggers(t *testing.T) {
 
 func TestAConsoleThatIsNoTerminalHasNoColours(t *testing.T) {
 	var out bytes.Buffer
-	log, closeLog := NewLogger(configs.Log{Level: "info", Format: "console"}, &out)
+	log, w := NewLogger(configs.Log{Level: "info", Format: "console"}, &out)
 	log.Warn().Msg("said")
-	closeLog()
+	w.Close()
 	if text := out.String(); !strings.HasSuffix(text, " WRN said\n") || strings.Contains(text, "\x1b") {
 		t.Errorf("it wrote %q", text)
 	}

@@ -19,10 +19,11 @@ type LogWriter struct {
 	lines chan []byte
 	ended chan struct{} // the goroutine has written everything
 
-	mu      sync.Mutex
-	closed  bool
-	waiting int // bytes in lines
-	lost    int // lines, since it was last told
+	mu       sync.Mutex
+	closed   bool
+	waiting  int // bytes in lines
+	lost     int // lines, since it was last told
+	lostEver uint64
 }
 
 const (
@@ -58,7 +59,15 @@ func (w *LogWriter) Write(line []byte) (int, error) {
 		return len(line), nil
 	}
 	w.lost++
+	w.lostEver++
 	return len(line), nil
+}
+
+// Lost is how many lines were lost since the start.
+func (w *LogWriter) Lost() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lostEver
 }
 
 // tellLost puts how many lines are missing where they are; false when there is no room for it.

@@ -73,12 +73,16 @@ func TestALogThatStandsHoldsNobodyUp(t *testing.T) {
 				}
 				close(g.open)
 				synctest.Wait()
+				lost := w.Lost()
 				_, _ = io.WriteString(w, "after\n")
 				w.Close()
 				text := g.got.String()
 				kept := strings.Count(text, c.line)
 				if kept < c.kept-2 || kept > c.kept {
 					t.Errorf("%d lines were kept, want some %d", kept, c.kept)
+				}
+				if lost != uint64(sent-kept) || w.Lost() != lost {
+					t.Errorf("%d lines are said to be lost, and %d at the end; want %d", lost, w.Lost(), sent-kept)
 				}
 				notice := fmt.Sprintf(`"lost_lines":%d,`, sent-kept)
 				if at := strings.Index(text, notice); at < 0 || at < strings.LastIndex(text, c.line) || !strings.HasSuffix(text, "\nafter\n") {
