@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/pprof"
+	"runtime"
 	"runtime/debug"
 	"time"
 )
@@ -13,6 +14,14 @@ import (
 func debugHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/mutex", contention("mutex", func() (off func()) {
+		before := runtime.SetMutexProfileFraction(1)
+		return func() { runtime.SetMutexProfileFraction(before) }
+	}))
+	mux.HandleFunc("/debug/pprof/block", contention("block", func() (off func()) {
+		runtime.SetBlockProfileRate(1)
+		return func() { runtime.SetBlockProfileRate(0) }
+	}))
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
@@ -22,6 +31,15 @@ func debugHandler() http.Handler {
 		w.WriteHeader(http.StatusNoContent)
 	})
 	return mux
+}
+
+// contention is a profile of what goroutines wait for. Go notes it only when told to, which costs something: it is noted while
+// somebody asks with ?seconds=N, and never else.
+func contention(name string, on func() (off func())) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		defer on()()
+		pprof.Handler(name).ServeHTTP(w, r)
+	}
 }
 
 // startDebug serves pprof where it is on; the configuration's check has seen that it is on loopback.
