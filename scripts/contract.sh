@@ -4,7 +4,8 @@
 # `make check`. Its tools are fetched the first time.
 #   BASE=v1.2.0 scripts/contract.sh    compares with another commit
 #   scripts/contract.sh DIR            looks at DIR/proto and DIR/httpapi/openapi.yaml instead of the checkout's
-# Redocly and buf are from npm; without it their part is left out, and said to be. oasdiff is built with Go.
+# Redocly and buf are from npm; without it their part is left out, and the whole fails: what wasn't looked at isn't fine. oasdiff is
+# built with Go.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 new=${1:-.}
@@ -31,5 +32,6 @@ if redocly=$(scripts/npm-tool.sh @redocly/cli 2.50.0 redocly) && buf=$(scripts/n
 	run "proto against ${base:0:12}" "$buf" breaking "$new/proto" --against "$old/proto"
 else
 	echo "contract: LEFT OUT for want of npm: the lint of openapi.yaml, and proto against ${base:0:12}" >&2
+	failed=1
 fi
 [ -z "$failed" ]
