@@ -50,7 +50,7 @@ func TestSystemAgainstAModel(t *testing.T) {
 		plan := planOf(seed, 200)
 		if why := runPlan(t, plan); why != "" {
 			plan, why = shrunk(t, plan, why)
-			t.Fatalf("seed %d, %d steps: %v\n%s", seed, len(plan), plan, why)
+			t.Fatalf("seed %d, %d steps:\n%s", seed, len(plan), why)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func shrunk(t *testing.T, plan []act, why string) ([]act, string) {
 	return plan, why
 }
 
-// runPlan says what differed first; "" when nothing did.
+// runPlan says what was done and what differed first; "" when nothing did.
 func runPlan(t *testing.T, plan []act) (why string) {
 	opts := testOptions()
 	opts.Table.HeartbeatInterval = modelHeartbeat
@@ -79,18 +79,17 @@ func runPlan(t *testing.T, plan []act) (why string) {
 	opts.Link.MaxQueueFrames = 1 << 10
 	bubble(t, opts, func(t *testing.T, s *System) {
 		r := &modelRun{t: t, s: s, written: map[string]bool{}, keys: map[string]*commandRun{}}
-		for i, a := range plan {
-			if r.step(a); why == "" {
-				if why = r.compare(); why != "" {
-					why = fmt.Sprintf("after step %d, %v: %s", i, a, why)
-				}
-			}
-			if why != "" {
+		for _, a := range plan {
+			r.step(a)
+			if why = r.compare(); why != "" {
 				break
 			}
 		}
 		if why == "" {
 			why = r.shutDown()
+		}
+		if why != "" {
+			why = strings.Join(append(r.done, why), "\n")
 		}
 		for _, c := range r.conns {
 			c.conn.Close()
@@ -109,21 +108,34 @@ type modelRun struct {
 	statuses []*statusRun
 	keys     map[string]*commandRun
 	written  map[string]bool // command ids as they came over a wire
+	done     []string        // a line for each step that did something
 	wrong    string
+}
+
+func (r *modelRun) note(format string, args ...any) {
+	r.done = append(r.done, fmt.Sprintf("  %v: ", r.m.now)+fmt.Sprintf(format, args...))
 }
 
 // connRun is a connection's far end.
 type connRun struct {
 	*modelConn
 	*fakeEdge
-	quiet bool // sends no heartbeats
+	number int
+	quiet  bool // sends no heartbeats
+}
+
+func (c *connRun) String() string {
+	return fmt.Sprintf("connection %d of %s", c.number, edgeName(c.edge))
 }
 
 type commandRun struct {
 	*modelCommand
+	number  int
 	id      string
 	callers []caller
 }
+
+func (o *commandRun) String() string { return fmt.Sprint("command ", o.number) }
 
 type caller struct {
 	wait   bool
@@ -156,6 +168,7 @@ func (r *modelRun) step(a act) {
 	case "connect":
 		r.connect(a.a%len(r.m.edges), a.b%2)
 	case "status":
+		r.note("status %d: %s is asked", len(r.statuses), edgeName(a.a%len(r.m.edges)))
 		r.statuses = append(r.statuses, &statusRun{r.m.askStatus(a.a%len(r.m.edges), 2300*time.Millisecond),
 			askStatus(r.s, edgeName(a.a%len(r.m.edges)), 2300*time.Millisecond)})
 	case "command":
@@ -177,18 +190,23 @@ func (r *modelRun) step(a act) {
 func (r *modelRun) peer(c *connRun, a act) {
 	switch a.kind {
 	case "close":
+		r.note("%v is cut", c)
 		c.conn.Close()
 		r.m.end(c.modelConn, ConnectionClosed)
 	case "bye":
+		r.note("%v says goodbye", c)
 		if r.tell(c, goodbyeEnvelope()) {
 			r.m.leave(c.modelConn)
 		}
 	case "hush":
+		r.note("%v sends no heartbeats any more", c)
 		c.quiet = true
 	case "stick":
+		r.note("%v reads nothing any more", c)
 		c.quiet, c.stuck = true, true
 		_ = c.conn.SetReadDeadline(time.Now())
 	case "push":
+		r.note("%v pushes a snapshot", c)
 		r.tell(c, statusOf(edgeName(c.edge), "n"))
 	case "answer":
 		r.answer(c, a.b, a.c)
@@ -198,12 +216,16 @@ func (r *modelRun) peer(c *connRun, a act) {
 			state OperationState
 		}{{iopv1.CommandPhase_COMMAND_PHASE_STARTED, Running}, {iopv1.CommandPhase_COMMAND_PHASE_PROGRESS, Running},
 			{iopv1.CommandPhase_COMMAND_PHASE_SUCCEEDED, Succeeded}, {iopv1.CommandPhase_COMMAND_PHASE_FAILED, Failed}, {iopv1.CommandPhase_COMMAND_PHASE_CANCELLED, Cancelled}}[a.c%5]
-		if o := r.known(a.b); o != nil && r.tell(c, phaseOf(o.id, phase.phase)) {
-			r.m.say(c.modelConn, o.modelCommand, phase.state)
+		if o := r.known(a.b); o != nil {
+			r.note("%v tells that %v is %s", c, o, phase.state)
+			if r.tell(c, phaseOf(o.id, phase.phase)) {
+				r.m.say(c.modelConn, o.modelCommand, phase.state)
+			}
 		}
 	case "late":
 		if o := r.known(a.b); o != nil {
 			outcome, state := outcomeNumber(a.c)
+			r.note("%v sends an unasked outcome of %v, %s", c, o, state)
 			if r.tell(c, outcomeOf(o.id, outcome)) {
 				r.m.say(c.modelConn, o.modelCommand, state)
 			}
@@ -247,7 +269,11 @@ func (r *modelRun) connect(edge, instance int) {
 	if granted := m.GetEdgeHelloResponse() != nil; granted != (c.modelConn != nil) {
 		r.wrong = fmt.Sprintf("a hello was answered with %v", m)
 	} else if granted {
+		c.number = len(r.conns)
 		r.conns = append(r.conns, c)
+		r.note("%v is made by instance %d", c, instance)
+	} else {
+		r.note("instance %d of %s is refused", instance, edgeName(edge))
 	}
 }
 
@@ -261,10 +287,12 @@ func (r *modelRun) command(edge int, wait bool, key int) {
 			wait = wait && first.callers[0].wait
 			first.told = first.told || !wait
 			first.callers = append(first.callers, caller{wait, askCommand(r.s, ask)}) // nothing is asked a second time
+			r.note("%v is asked for again, waiting %v", first, wait)
 			return
 		}
 	}
-	o := &commandRun{modelCommand: r.m.command(edge, wait, ask.Timeout)}
+	o := &commandRun{modelCommand: r.m.command(edge, wait, ask.Timeout), number: len(r.commands)}
+	r.note("%v: for %s, waiting %v, key %q", o, ask.EdgeID, wait, ask.Key)
 	r.commands = append(r.commands, o)
 	if ask.Key != "" {
 		r.keys[ask.EdgeID+ask.Key] = o
@@ -320,9 +348,29 @@ func (r *modelRun) answer(c *connRun, which, how int) {
 		}
 	}
 	answer.ReplyTo = q.id
+	r.note("%v answers %s", c, r.describe(q, how))
 	if r.tell(c, answer) {
 		heard()
 	}
+}
+
+func (r *modelRun) describe(q question, how int) string {
+	_, state := outcomeNumber(how)
+	switch {
+	case q.op != nil:
+		return fmt.Sprintf("%v: %s", r.commandOf(q.op), state)
+	case q.past != nil:
+		var all []string
+		for j, o := range q.past {
+			said := string(state)
+			if (how+j)%3 == 0 {
+				said = "never heard of"
+			}
+			all = append(all, fmt.Sprintf("%v: %s", r.commandOf(o), said))
+		}
+		return "what became of " + strings.Join(all, ", ")
+	}
+	return "a status"
 }
 
 func (r *modelRun) commandOf(o *modelCommand) *commandRun {
@@ -331,6 +379,7 @@ func (r *modelRun) commandOf(o *modelCommand) *commandRun {
 
 // pass lets time pass, with the heartbeats of those that send them.
 func (r *modelRun) pass(d time.Duration) {
+	r.note("%v pass", d)
 	for ; d > 0; d -= time.Second {
 		for _, c := range r.conns {
 			if !c.over && !c.quiet && r.m.now-c.lastSeen >= modelHeartbeat {
