@@ -9,7 +9,7 @@ import (
 
 // counters are what the actors count; whoever shows metrics reads them through Metrics.
 type counters struct {
-	connected, unmatched, foreign, takeovers, eventsDropped, deadLetters, clients atomic.Int64
+	connected, unmatched, foreign, takeovers, eventsDropped, deadLetters, clients, tlsFailures atomic.Int64
 
 	// By words.
 	refusals, clientRefusals, commandRefusals tally[string] // by code
@@ -33,6 +33,7 @@ type Metrics struct {
 	EventsDropped    int64 // that a live reader had no room for; it is cut off at the first
 	DeadLetters      int64 // messages to actors that were gone
 
+	TLSFailures         int64            // handshakes on the Edge wire
 	HelloRefusals       map[string]int64 // of Edges, by code
 	ClientHelloRefusals map[string]int64 // by code
 	CommandRefusals     map[string]int64 // commands that were never sent and left no record, by code
@@ -95,7 +96,7 @@ func (s *System) Metrics() Metrics {
 		EdgesConnected: c.connected.Load(), ClientsConnected: c.clients.Load(),
 		HellosWaiting:    max(0, len(s.hellos)-1), // one place is kept for the connection that is accepted next
 		UnmatchedAnswers: c.unmatched.Load(), ForeignSnapshots: c.foreign.Load(),
-		Takeovers: c.takeovers.Load(), EventsDropped: c.eventsDropped.Load(), DeadLetters: c.deadLetters.Load(),
+		Takeovers: c.takeovers.Load(), EventsDropped: c.eventsDropped.Load(), DeadLetters: c.deadLetters.Load(), TLSFailures: c.tlsFailures.Load(),
 		HelloRefusals: c.refusals.read(), ClientHelloRefusals: c.clientRefusals.read(), CommandRefusals: c.commandRefusals.read(),
 		Operations: c.operations.read(), OperationsUnanswered: c.unanswered.read(), OperationDurations: map[OperationState]Durations{},
 		EdgeWire: &c.edgeWire, ClientWire: &c.clientWire,

@@ -99,7 +99,7 @@ func (e *edge) Receive(ctx actor.Context) {
 	case *stalled:
 		e.end(ctx, WriteTimeout)
 	case *linkFault:
-		e.refuse(ctx, m.fault, 0)
+		e.unreadable(ctx, m.fault)
 	case *linkEnded:
 		e.linkEnded(ctx)
 	case *released:
@@ -259,6 +259,14 @@ func (e *edge) silent(ctx actor.Context) {
 	if e.phase != closing && e.pulse.silentFor(e.sys.clock.mono()) {
 		e.end(ctx, HeartbeatTimeout)
 	}
+}
+
+// unreadable: where it was the first frame, nobody knows whose.
+func (e *edge) unreadable(ctx actor.Context, f *wire.Fault) {
+	if e.phase == greeted {
+		e.sys.refused("", string(f.Code), f.Message)
+	}
+	e.refuse(ctx, f, 0)
 }
 
 // refuse says no as the last word of this connection.

@@ -37,6 +37,7 @@ func TestProtocolErrors(t *testing.T) {
 				f.ended()
 				r := <-a
 				wantEqual(t, "why", r.View.DisconnectReason, ProtocolError)
+				wantEqual(t, "hellos refused", s.Metrics().HelloRefusals["invalid_request"], 0)
 				wantEqual(t, "events", kinds(t, s, ""), []string{"edge_connected", "edge_connected", "edge_disconnected:protocol_error"})
 				b := askStatus(s, "e2", time.Minute)
 				other.reply(other.request().Id, statusOf("e2", "n"))

@@ -103,6 +103,7 @@ func TestFramingBeforeTheHello(t *testing.T) {
 				f.ended()
 				wantEqual(t, "connections", connections(s), 0)
 				wantEqual(t, "hello places taken", len(s.hellos), 0)
+				wantEqual(t, "refusals counted", s.Metrics().HelloRefusals["invalid_request"], 1)
 			})
 		})
 	}

@@ -136,12 +136,17 @@ func (r *reader) LinkClosed() { r.send(&linkEnded{}) }
 // idle Edge; so the loop is here, and all that a frame needs is in takeNext.
 func (r *reader) run(conn net.Conn, link *wire.TCPLink, p pause) {
 	frames := wire.NewFrameReader(conn, r.MaxFrame())
+	var frame []byte
+	var err error
 	for {
-		frame, err := frames.Next()
+		frame, err = frames.Next()
 		if !r.takeNext(frame, err, p) {
 			break
 		}
 		frames.SetMax(r.MaxFrame())
+	}
+	if wire.TLSFailed(conn, err) && !link.Ended() {
+		r.sys.tlsFailed(conn.RemoteAddr(), err)
 	}
 	link.Drain()
 	r.LinkClosed()

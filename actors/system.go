@@ -8,6 +8,7 @@ package actors
 
 import (
 	"context"
+	"net"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -178,6 +179,12 @@ func (s *System) readerPanicked(reason any, link wire.Link) {
 func (s *System) refused(edgeID, code, why string) {
 	s.counters.refused(code)
 	s.refusals.Info().Str("edge_id", clip(edgeID, wire.MaxIDBytes)).Str("code", code).Str("why", why).Msg("an Edge was refused")
+}
+
+// tlsFailed counts a handshake that failed, and leaves a line, as refused does. Whose connection it was isn't known.
+func (s *System) tlsFailed(from net.Addr, err error) {
+	s.counters.tlsFailures.Add(1)
+	s.refusals.Info().Stringer("from", from).Str("why", clip(err.Error(), maxMessageBytes)).Msg("a TLS handshake failed")
 }
 
 // logEdgeError keeps what an Edge said for the log alone: it may hold anything.

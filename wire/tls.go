@@ -3,7 +3,9 @@ package wire
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -114,6 +116,13 @@ func PeerDNSNames(c net.Conn) []string {
 		return nil
 	}
 	return certs[0].DNSNames
+}
+
+// TLSFailed tells whether reading from a connection ended in a handshake that failed. A peer that left before it said anything
+// has failed nothing.
+func TLSFailed(c net.Conn, err error) bool {
+	t, ok := c.(*tls.Conn)
+	return ok && err != nil && !errors.Is(err, io.EOF) && !t.ConnectionState().HandshakeComplete
 }
 
 // tlsBytes are the contents of TLSFiles.

@@ -90,6 +90,15 @@ func TestTLS(t *testing.T) {
 		t.Errorf("plain TCP was answered %v", m)
 	}
 	d.get("/edges").is(200, "total", 1)
+	scan := d.dialEdge() // what leaves without a word, as a health check does, has failed nothing
+	scan.Close()
+	testkit.Eventually(t, "what can't be a handshake is counted: no certificate, a stranger's, plain TCP", func() bool {
+		return d.metric("iop_tls_handshake_failures_total") == 3
+	})
+	testkit.Eventually(t, "the log says why", func() bool {
+		said := d.said()
+		return strings.Count(said, "a TLS handshake failed") == 3 && strings.Contains(said, "didn't provide a certificate")
+	})
 	for _, address := range []string{d.http, d.wire} { // who can't speak TLS gets no further
 		if response, err := http.Get("http://" + address + "/edges"); err == nil && response.StatusCode != 400 {
 			t.Errorf("plain HTTP at %s: %v", address, response.Status)

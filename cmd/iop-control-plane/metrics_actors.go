@@ -17,6 +17,7 @@ var (
 	hellosWaiting    = desc("iop_edge_hellos_waiting", "Connections of the Edge wire that have said nothing yet; at 4096 no more are accepted.")
 	takeovers        = desc("iop_edge_takeovers_total", "Claims of an edge_id that was owned.")
 	helloRefusals    = desc("iop_hello_refusals_total", "Hellos of Edges that were refused, by code.", "code")
+	tlsFailures      = desc("iop_tls_handshake_failures_total", "TLS handshakes on the Edge wire that failed.")
 	clientRefusals   = desc("iop_client_hello_refusals_total", "Hellos of Clients that were refused, by code.", "code")
 
 	operationSteps      = desc("iop_operation_steps_total", "What happened to commands, by kind of event.", "kind")
@@ -34,7 +35,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (actorMetrics) Describe(ch chan<- *prometheus.Desc) {
-	describe(ch, edgesConnected, clientsConnected, hellosWaiting, takeovers, helloRefusals, clientRefusals, operationSteps,
+	describe(ch, edgesConnected, clientsConnected, hellosWaiting, takeovers, helloRefusals, tlsFailures, clientRefusals, operationSteps,
 		operationDuration, operationRefusals, operationUnanswered, eventSubscribers, eventBacklog, eventsDropped, deadLetters, registryLag)
 }
 
@@ -50,6 +51,7 @@ func (a actorMetrics) Collect(ch chan<- prometheus.Metric) {
 		gauge(ch, eventBacklog, float64(m.LongestBacklog))
 	}
 	counter(ch, takeovers, m.Takeovers)
+	counter(ch, tlsFailures, m.TLSFailures)
 	counter(ch, eventsDropped, m.EventsDropped)
 	counter(ch, deadLetters, m.DeadLetters)
 	counters(ch, helloRefusals, m.HelloRefusals)
