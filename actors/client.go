@@ -37,7 +37,7 @@ func (c *client) Receive(ctx actor.Context) {
 	case *iopv1.Envelope:
 		c.envelope(m)
 	case *clientFault:
-		c.refuse(m.fault, 0, m.code)
+		c.broken(m)
 	case *goAway:
 		c.goAway(m)
 	case *stalled:
@@ -125,6 +125,15 @@ func (c *client) send(m *iopv1.Envelope) {
 	if c.conn.Send(m, "") == wire.Full {
 		c.conn.Abort()
 	}
+}
+
+// broken: what breaks a rule instead of a hello is a refused hello.
+func (c *client) broken(m *clientFault) {
+	if c.ready != nil && m.fault != nil {
+		c.refuseHello(m.fault, 0, m.code)
+		return
+	}
+	c.refuse(m.fault, 0, m.code)
 }
 
 func (c *client) refuseHello(f *wire.Fault, replyTo uint64, code int) {

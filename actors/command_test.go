@@ -46,6 +46,15 @@ func wantReply(t *testing.T, r CommandReply, code wire.Code, state OperationStat
 	return r.Operation
 }
 
+// wantOnItsWay is for a command that its caller doesn't wait for: whether its frame was begun before the answer is chance.
+func wantOnItsWay(t *testing.T, r CommandReply) *Operation {
+	t.Helper()
+	if r.Operation == nil || r.Operation.State != Sent {
+		return wantReply(t, r, "", Pending)
+	}
+	return wantReply(t, r, "", Sent)
+}
+
 func TestCommandSucceeds(t *testing.T) {
 	bubble(t, testOptions(), func(t *testing.T, s *System) {
 		f := connect(t, s, "e1")
@@ -256,6 +265,29 @@ func TestLostAndAsked(t *testing.T) {
 		wantEqual(t, "asked again", f.request().GetEdgeCommandQueryRequest().GetCommandIds(), ids[1:3])
 		f.send(phaseOf(ids[1], phaseSucceeded))
 		wantEqual(t, "state", operation(t, s, "e1", ids[1]).State, Succeeded)
+	})
+}
+
+// An Edge still answers on its new connection what it was asked on the one before. That meets nothing which is pending there, not
+// even the question what became of it.
+func TestAnswersOfAnEarlierConnection(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		f := connect(t, s, "e1")
+		answer := askCommand(s, commandFor("e1"))
+		first, c := f.commandRequest()
+		f.conn.Close()
+		wantReply(t, <-answer, wire.EdgeDisconnected, Unknown)
+
+		f = connect(t, s, "e1")
+		query := f.request()
+		status := askStatus(s, "e1", 5*time.Second)
+		asked := f.request()
+		f.reply(first.Id, outcomeOf(c.CommandId, outcomeSucceeded))
+		wantEqual(t, "its state", operation(t, s, "e1", c.CommandId).State, Succeeded)
+		f.reply(query.Id, &iopv1.Envelope{Body: &iopv1.Envelope_EdgeCommandQueryResponse{EdgeCommandQueryResponse: &iopv1.EdgeCommandQueryResponse{}}})
+		f.reply(asked.Id, statusOf("e1", "n"))
+		wantEqual(t, "node", nodeOf(t, <-status), "n")
+		wantEqual(t, "unmatched", s.Metrics().UnmatchedAnswers, 0)
 	})
 }
 

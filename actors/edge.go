@@ -1,7 +1,7 @@
 package actors
 
 import (
-	"runtime/debug"
+	"math/rand/v2"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -15,7 +15,9 @@ import (
 // edge is one Edge's connection: it says hello, claims the id, carries requests to the peer and answers back. It
 // doesn't know who reads its socket or how it is written to: frames come as messages and go to the link.
 type edge struct {
-	reader // in one piece of memory with the actor, which shares with it what doesn't change and what is atomic
+	// reader is embedded to be one allocation with the actor. Both use its sys, pid, edgeID, link and pulse, its credit, which is
+	// atomic, and its token, which is set before there is a tagged frame; helloTaken is the reader's alone.
+	reader
 
 	phase   phase
 	reason  Reason // why it ends; the first one stays
@@ -39,7 +41,7 @@ type greeting struct {
 type phase int
 
 const (
-	greeted  phase = iota // until the hello is here
+	awaiting phase = iota // the hello
 	claiming              // the registry is asked
 	serving               // owns the id
 	draining              // owns the id, answers what is pending, then ends
@@ -91,7 +93,7 @@ func (e *edge) Receive(ctx actor.Context) {
 	case *goAway:
 		e.goAway(ctx, m)
 	case *greetingDue:
-		e.greetingDue(m.phase)
+		e.greetingDue(ctx, m.phase)
 	case *drainDue:
 		e.drain(ctx)
 	case *silent:
@@ -113,7 +115,7 @@ func (e *edge) start(ctx actor.Context, n newcomer) {
 	e.pid = ctx.Self()
 	e.pulse = &Pulse{}
 	e.pulse.lastSeen.Store(e.sys.clock.mono())
-	e.pending.limit = e.sys.opts.MaxInFlight
+	e.pending.limit, e.pending.lastID = e.sys.opts.MaxInFlight, rand.Uint64N(1<<40)
 	e.greeting = &greeting{}
 	e.within(ctx, e.sys.opts.HelloTimeout)
 	if n.polled != nil {
@@ -134,16 +136,20 @@ func (e *edge) within(ctx actor.Context, d time.Duration) {
 	e.greeting.timer = e.sys.after(d, ctx.Self(), &greetingDue{e.phase})
 }
 
-// greetingDue cuts a peer that is silent, or whose claim nobody decides.
-func (e *edge) greetingDue(p phase) {
-	if p == e.phase {
+// greetingDue cuts a peer that is silent, and sends away one whose claim nobody decides in time.
+func (e *edge) greetingDue(ctx actor.Context, p phase) {
+	switch {
+	case p != e.phase:
+	case p == claiming:
+		e.turnAway(ctx, e.sys.turnAway())
+	default:
 		e.link.Abort()
 	}
 }
 
 func (e *edge) hello(ctx actor.Context, m *helloRead) {
 	e.arrived()
-	if e.phase != greeted {
+	if e.phase != awaiting {
 		return
 	}
 	h := m.envelope.GetEdgeHelloRequest()
@@ -178,10 +184,31 @@ func (e *edge) decided(ctx actor.Context, m *decided) {
 	case m.fault != nil:
 		e.refuse(ctx, m.fault, e.greeting.helloID)
 	default:
-		e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_OVERLOADED, "no room for another Edge now", m.turnAway), "")
-		e.link.Finish()
-		e.end(ctx, ConnectionClosed)
+		e.turnAway(ctx, m.turnAway)
 	}
+}
+
+// turnAway sends an Edge away for now.
+func (e *edge) turnAway(ctx actor.Context, after time.Duration) {
+	e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_OVERLOADED, "no room for another Edge now", after), "")
+	e.link.Finish()
+	e.end(ctx, ConnectionClosed)
+}
+
+// arrived gives back the place among the connections that have said nothing yet.
+func (e *edge) arrived() {
+	if e.greeting != nil && !e.greeting.arrived {
+		e.greeting.arrived = true
+		e.sys.arrived()
+	}
+}
+
+// unreadable: where it was the first frame, nobody knows whose.
+func (e *edge) unreadable(ctx actor.Context, f *wire.Fault) {
+	if e.phase == awaiting {
+		e.sys.refused("", string(f.Code), f.Message)
+	}
+	e.refuse(ctx, f, 0)
 }
 
 // claimGone frees a connection whose claim nobody decides any more. One that was granted before has a token by now.
@@ -205,194 +232,6 @@ func (e *edge) welcome(interval time.Duration) {
 	e.greeting.timer.Stop()
 	e.credit.reader.Resume()
 	e.greeting = nil
-}
-
-// superseded: whatever this connection still hears or says, the id is another's.
-func (e *edge) superseded(ctx actor.Context, view *View) {
-	if e.phase == closing {
-		return
-	}
-	e.takeBackAll(ctx) // for the newer connection to carry
-	e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SUPERSEDED, "a newer connection claimed this edge_id", 0), "")
-	e.link.Finish()
-	e.phase, e.reason = closing, ConnectionClosed
-	e.failPending(ctx, StatusReply{View: view, Fault: faultSuperseded})
-	e.tellEnd(ctx)
-}
-
-func (e *edge) goAway(ctx actor.Context, m *goAway) {
-	switch e.phase {
-	case closing:
-		return
-	case serving, draining:
-		e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, "the Control Plane is stopping", m.reconnectAfter), "")
-		e.phase = draining
-		e.drain(ctx)
-	default:
-		e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, "the Control Plane is stopping", m.reconnectAfter), "")
-		e.link.Finish()
-		e.end(ctx, Shutdown)
-	}
-}
-
-// drain ends the connection when nothing is pending, at the latest when nobody waits for it any more.
-func (e *edge) drain(ctx actor.Context) {
-	e.endIfDrained(ctx)
-	if e.phase == draining {
-		left := e.pending.lastDeadline() - e.sys.clock.mono()
-		e.sys.after(time.Duration(left)+time.Millisecond, ctx.Self(), &drainDue{})
-	}
-}
-
-func (e *edge) endIfDrained(ctx actor.Context) {
-	if e.phase != draining {
-		return
-	}
-	e.pending.purge(e.sys.clock.mono())
-	if e.pending.counted == 0 {
-		e.link.Finish()
-		e.end(ctx, Shutdown)
-	}
-}
-
-func (e *edge) silent(ctx actor.Context) {
-	if e.phase != closing && e.pulse.silentFor(e.sys.clock.mono()) {
-		e.end(ctx, HeartbeatTimeout)
-	}
-}
-
-// unreadable: where it was the first frame, nobody knows whose.
-func (e *edge) unreadable(ctx actor.Context, f *wire.Fault) {
-	if e.phase == greeted {
-		e.sys.refused("", string(f.Code), f.Message)
-	}
-	e.refuse(ctx, f, 0)
-}
-
-// refuse says no as the last word of this connection.
-func (e *edge) refuse(ctx actor.Context, f *wire.Fault, replyTo uint64) {
-	e.takeBackAll(ctx)
-	e.link.Send(f.Envelope(replyTo), "")
-	e.link.Finish()
-	e.end(ctx, ProtocolError)
-}
-
-// arrived gives back the place among the connections that have said nothing yet.
-func (e *edge) arrived() {
-	if e.greeting != nil && !e.greeting.arrived {
-		e.greeting.arrived = true
-		e.sys.arrived()
-	}
-}
-
-func (e *edge) linkEnded(ctx actor.Context) {
-	e.gone = true
-	e.arrived()
-	reason := ConnectionClosed
-	if e.phase == draining {
-		reason = Shutdown
-	}
-	e.end(ctx, reason)
-	e.stopIfDone(ctx)
-}
-
-// end makes this connection serve no more, and tells the registry. A link that wasn't finished is aborted.
-func (e *edge) end(ctx actor.Context, reason Reason) {
-	if e.phase == closing {
-		return
-	}
-	if e.leaving {
-		reason = Goodbye
-	}
-	e.takeBackAll(ctx)
-	select {
-	case <-e.link.Done():
-	default:
-		e.link.Abort()
-	}
-	if e.greeting != nil {
-		e.greeting.timer.Stop()
-	}
-	waiting := e.phase == claiming && !e.freed
-	e.phase, e.reason = closing, reason
-	switch {
-	case waiting: // decided comes, and says whether there is an ownership to end; or claimGone
-		ctx.Send(e.sys.registry, &claimWithdrawn{ctx.Self()})
-	case e.token == 0:
-		e.freed = true
-		e.stopIfDone(ctx)
-	default:
-		e.tellEnd(ctx)
-	}
-}
-
-func (e *edge) tellEnd(ctx actor.Context) {
-	ctx.Send(e.sys.registry, &ended{pid: ctx.Self(), edgeID: e.edgeID, token: e.token, reason: e.reason})
-}
-
-// released: the registry has recorded the end, so that the callers who still wait can be told of it.
-func (e *edge) released(ctx actor.Context, view *View) {
-	e.freed = true
-	e.failPending(ctx, StatusReply{View: view, Fault: faultLost})
-	e.stopIfDone(ctx)
-}
-
-func (e *edge) stopIfDone(ctx actor.Context) {
-	if e.gone && e.freed {
-		ctx.Stop(ctx.Self())
-	}
-}
-
-// survive ends a connection whose handling of a message panicked, and only that. The actor stays until the registry
-// forwards nothing more, because the library drops what a stopped one still has in its mailbox, and those who asked would
-// wait out their time.
-func (e *edge) survive(ctx actor.Context) {
-	reason := recover()
-	if reason == nil {
-		return
-	}
-	if e.link == nil {
-		panic(reason) // there is nothing to end in good order
-	}
-	e.sys.log.Error().Interface("reason", reason).Bytes("stack", debug.Stack()).Msg("a connection's actor panicked")
-	e.link.Abort()
-	e.end(ctx, ConnectionClosed) // a second panic goes to the registry, which stops the actor
-	e.stopIfDone(ctx)
-}
-
-// stopping is also where a second panic leads: the link is cut, and nobody in the table waits in vain.
-func (e *edge) stopping(ctx actor.Context) {
-	defer func() { _ = recover() }() // a second panic here would hang the registry's own stop
-	if e.link == nil {
-		return
-	}
-	e.arrived()
-	if e.greeting != nil {
-		e.greeting.timer.Stop()
-	}
-	e.takeBackAll(ctx)
-	e.link.Abort()
-	if !e.freed && e.token != 0 {
-		e.reason = ConnectionClosed
-		e.failPending(ctx, StatusReply{Fault: faultLost})
-		e.tellEnd(ctx)
-	}
-}
-
-// failPending tells all who wait that their answer won't come.
-func (e *edge) failPending(ctx actor.Context, reply StatusReply) {
-	var lost []string
-	for _, r := range e.pending.takeAll(e.sys.clock.mono()) {
-		switch target := r.target.(type) {
-		case *statusAsk:
-			target.to.deliver(reply)
-		case commandID:
-			lost = append(lost, string(target))
-		}
-	}
-	if len(lost) > 0 {
-		ctx.Send(e.sys.operations, &commandsLost{token: e.token, ids: lost})
-	}
 }
 
 var faultHelloFirst = &wire.Fault{Code: wire.FailedPrecondition, Message: "the first frame must be an EdgeHelloRequest"}

@@ -9,69 +9,65 @@ import (
 
 // What the peer says, once its hello was accepted.
 
-// envelope takes one frame; of a status, also what is kept of it.
+// envelope takes one frame; of a status, also what is kept of it. What the registry passes on carries the frame's credit along; of all
+// else it is given back here.
 func (e *edge) envelope(ctx actor.Context, m *iopv1.Envelope, snapshot *Snapshot) {
-	if !e.serves() {
+	if s := e.take(ctx, m, snapshot); s != nil {
+		s.edgeID, s.token, s.credit = e.edgeID, e.token, &e.credit
+		ctx.Send(e.sys.registry, s)
+	} else {
 		e.credit.giveBack()
-		return
 	}
-	if m.ReplyTo != 0 {
-		e.answer(ctx, m, snapshot)
-		return
+	e.endIfDrained(ctx) // behind what was said: the end must not overtake it
+}
+
+// take acts on a frame, and gives what the registry is to pass on, if this connection still owns the id; nil: nothing.
+func (e *edge) take(ctx actor.Context, m *iopv1.Envelope, snapshot *Snapshot) *said {
+	switch {
+	case !e.serves():
+		return nil
+	case m.ReplyTo != 0:
+		return e.answer(ctx, m, snapshot)
 	}
 	switch body := m.Body.(type) {
 	case *iopv1.Envelope_EdgeNodeEvent:
-		e.nodeEvent(ctx, body.EdgeNodeEvent)
+		return e.nodeEvent(body.EdgeNodeEvent)
 	case *iopv1.Envelope_EdgeCommandEvent:
-		e.say(ctx, &said{notice: &commandNotice{body.EdgeCommandEvent, structJSON(body.EdgeCommandEvent.Result)}})
+		return &said{notice: &commandNotice{body.EdgeCommandEvent, structJSON(body.EdgeCommandEvent.Result)}}
 	case *iopv1.Envelope_EdgeCommandResponse: // answers nothing pending, but names its command
-		e.lateCommand(ctx, body.EdgeCommandResponse)
+		return &said{answer: lateAnswer(body.EdgeCommandResponse)}
 	case *iopv1.Envelope_GoAway:
 		e.goodbye(ctx, body.GoAway)
 	case *iopv1.Envelope_EdgeHelloRequest:
-		e.credit.giveBack()
 		e.refuse(ctx, faultSecondHello, m.Id)
 	default: // a stray Error or Pong among them
-		e.credit.giveBack()
 		if m.Id != 0 {
 			e.link.Send(faultUnimplemented.Envelope(m.Id), "")
 		}
 	}
+	return nil
 }
 
-// say has the registry pass on what the Edge said, if this connection still owns the id. It carries the credit along.
-func (e *edge) say(ctx actor.Context, s *said) {
-	s.edgeID, s.token, s.credit = e.edgeID, e.token, &e.credit
-	ctx.Send(e.sys.registry, s)
-}
-
-func (e *edge) answer(ctx actor.Context, m *iopv1.Envelope, snapshot *Snapshot) {
+func (e *edge) answer(ctx actor.Context, m *iopv1.Envelope, snapshot *Snapshot) *said {
 	r, ok := e.pending.take(m.ReplyTo, e.sys.clock.mono())
 	if !ok {
 		if late := m.GetEdgeCommandResponse(); late != nil {
-			e.lateCommand(ctx, late)
-		} else {
-			e.sys.counters.unmatched.Add(1)
-			e.credit.giveBack()
+			return &said{answer: lateAnswer(late)}
 		}
-		e.endIfDrained(ctx)
-		return
+		e.sys.counters.unmatched.Add(1)
+		return nil
 	}
 	switch target := r.target.(type) {
 	case *statusAsk:
 		target.to.deliver(e.statusReply(m, snapshot))
-		e.credit.giveBack()
 	case commandID:
-		e.say(ctx, &said{answer: commandAnswerOf(string(target), m)})
+		return &said{answer: commandAnswerOf(string(target), m)}
 	case *queryCommands:
-		e.queryAnswered(ctx, m)
-	case *probeOwner:
-		if m.GetPong() != nil {
-			ctx.Send(e.sys.registry, &ownerAnswered{e.token})
-		}
-		e.credit.giveBack()
+		return queryAnswerOf(m)
+	case *probeOwner: // whatever it says, it lives
+		ctx.Send(e.sys.registry, &ownerAnswered{e.token})
 	}
-	e.endIfDrained(ctx)
+	return nil
 }
 
 // statusReply keeps the snapshot and makes it a caller's answer. One that names another Edge is nonsense.
@@ -97,21 +93,17 @@ func commandAnswerOf(operationID string, m *iopv1.Envelope) *commandAnswer {
 	return a
 }
 
-func (e *edge) lateCommand(ctx actor.Context, m *iopv1.EdgeCommandResponse) {
-	e.say(ctx, &said{answer: lateAnswer(m)})
-}
-
-func (e *edge) queryAnswered(ctx actor.Context, m *iopv1.Envelope) {
+// queryAnswerOf is nil for an Edge that can't be asked: what is unknown stays so.
+func queryAnswerOf(m *iopv1.Envelope) *said {
 	response := m.GetEdgeCommandQueryResponse()
-	if response == nil { // an Edge that can't be asked: what is unknown stays so
-		e.credit.giveBack()
-		return
+	if response == nil {
+		return nil
 	}
 	answered := &queryAnswered{unknown: response.UnknownCommandIds}
 	for _, r := range response.Responses {
 		answered.answers = append(answered.answers, lateAnswer(r))
 	}
-	e.say(ctx, &said{query: answered})
+	return &said{query: answered}
 }
 
 func lateAnswer(m *iopv1.EdgeCommandResponse) *commandAnswer {
@@ -125,11 +117,10 @@ var nodeEventKinds = map[iopv1.NodeEventKind]Kind{
 }
 
 // nodeEvent passes on a kind that is known; others are from a newer protocol and have no name here.
-func (e *edge) nodeEvent(ctx actor.Context, m *iopv1.EdgeNodeEvent) {
+func (e *edge) nodeEvent(m *iopv1.EdgeNodeEvent) *said {
 	kind, ok := nodeEventKinds[m.Kind]
 	if !ok {
-		e.credit.giveBack()
-		return
+		return nil
 	}
 	event := &Event{EdgeID: e.edgeID, NodeID: clip(m.NodeId, maxNameBytes), Kind: kind, Message: clip(m.Message, maxMessageBytes)}
 	if m.Message == "" && m.ProviderId != "" {
@@ -138,7 +129,7 @@ func (e *edge) nodeEvent(ctx actor.Context, m *iopv1.EdgeNodeEvent) {
 	if m.OccurredAt.IsValid() {
 		event.OccurredAt = m.OccurredAt.AsTime()
 	}
-	e.say(ctx, &said{event: event})
+	return &said{event: event}
 }
 
 // goodbye: from now on the Edge is sent no command, those that wait in the link included.
@@ -147,7 +138,6 @@ func (e *edge) goodbye(ctx actor.Context, m *iopv1.GoAway) {
 		e.leaving = true
 		e.takeBackAll(ctx)
 	}
-	e.credit.giveBack()
 }
 
 var (

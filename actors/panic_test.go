@@ -108,6 +108,7 @@ func TestLostClaim(t *testing.T) {
 		f := dial(t, s)
 		f.send(helloEnvelope(hello("e1")))
 		began := time.Now()
+		f.toldToGo(iopv1.GoAwayReason_GO_AWAY_REASON_OVERLOADED)
 		f.ended()
 		if took := time.Since(began); took > time.Minute {
 			t.Errorf("waited %v", took)
@@ -146,7 +147,7 @@ func TestDeadLettersAreAnswered(t *testing.T) {
 func TestPanicWhileReading(t *testing.T) {
 	bubble(t, testOptions(), func(t *testing.T, s *System) {
 		link := &fakeLink{done: make(chan struct{})}
-		r := &reader{linkEvents: linkEvents{sys: s}, link: link, greeted: true} // no pulse: it panics
+		r := &reader{linkEvents: linkEvents{sys: s}, link: link, helloTaken: true} // no pulse: it panics
 		if next := r.TakeFrame([]byte{8, 1}, nil); next != wire.Halt {
 			t.Errorf("after it: %v", next)
 		}

@@ -18,11 +18,11 @@ import (
 // the connection's own (run) for TLS, pipes and other systems. It stops after the hello, until the actor has it resumed.
 type reader struct {
 	linkEvents
-	link    edgeLink
-	pulse   *Pulse
-	credit  credit
-	edgeID  string // as the hello has it
-	greeted bool   // the first frame was taken
+	link       edgeLink
+	pulse      *Pulse
+	credit     credit
+	edgeID     string // as the hello has it
+	helloTaken bool
 }
 
 // edgeLink is what both ways to read have to write to.
@@ -36,7 +36,7 @@ type edgeLink interface {
 
 // MaxFrame is smaller for a hello.
 func (r *reader) MaxFrame() int {
-	if r.greeted {
+	if r.helloTaken {
 		return r.sys.opts.MaxFrameBytes
 	}
 	return wire.MaxHelloBytes
@@ -61,8 +61,8 @@ func (r *reader) TakeFrame(frame []byte, err error) (next wire.Next) {
 		return r.fault("a frame's length must be from 1 byte to the limit in force")
 	case err != nil:
 		return r.fault("a frame that is not a decodable Envelope")
-	case !r.greeted:
-		r.greeted, r.edgeID = true, m.GetEdgeHelloRequest().GetEdgeId()
+	case !r.helloTaken:
+		r.helloTaken, r.edgeID = true, m.GetEdgeHelloRequest().GetEdgeId()
 		r.send(&helloRead{envelope: m, certNames: r.link.PeerDNSNames()})
 		return wire.Hold // whether there is anything to be read is decided now
 	}

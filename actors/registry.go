@@ -112,6 +112,7 @@ func (r *registry) granted(ctx actor.Context, m *claimAsk, v verdict) {
 	id := v.granted.EdgeID
 	interval := r.counted()
 	m.pulse.interval.Store(int64(interval))
+	m.pulse.lastSeen.Store(r.sys.clock.mono()) // it may have waited for this, and wasn't read meanwhile
 	if v.superseded == nil {
 		r.publish(ctx, &Event{EdgeID: id, Kind: EdgeConnected, Message: connectedSentence(v.granted)})
 	} else {

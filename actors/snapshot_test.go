@@ -95,7 +95,7 @@ func TestFleetReadings(t *testing.T) {
 // A pushed snapshot is there as soon as it was read: no message is under way that a later heartbeat's answer could overtake.
 func TestPushIsKeptByWhoReads(t *testing.T) {
 	bubble(t, testOptions(), func(t *testing.T, s *System) {
-		r := &reader{linkEvents: linkEvents{sys: s}, pulse: &Pulse{}, edgeID: "e1", greeted: true}
+		r := &reader{linkEvents: linkEvents{sys: s}, pulse: &Pulse{}, edgeID: "e1", helloTaken: true}
 		push := func(m *iopv1.Envelope) string {
 			frame, err := wire.AppendFrame(nil, m)
 			if err != nil {

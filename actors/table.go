@@ -216,10 +216,13 @@ func (t *table) forgetTakings(now time.Time) {
 	}
 }
 
-// heartbeatInterval is the interval for the fleet as it is: stretched, in whole seconds, so that all heartbeats
-// together stay under the limit, and never over five minutes.
+// heartbeatInterval is the interval for the fleet as it is: where all heartbeats together would be over the limit it is stretched, to
+// whole seconds, and never over five minutes.
 func (t *table) heartbeatInterval() time.Duration {
 	perSecond := t.opts.MaxHeartbeatsPerSecond
+	if float64(t.connected) <= float64(perSecond)*t.opts.HeartbeatInterval.Seconds() {
+		return t.opts.HeartbeatInterval
+	}
 	needed := time.Duration((t.connected+perSecond-1)/perSecond) * time.Second
 	return max(t.opts.HeartbeatInterval, min(needed, maxHeartbeatInterval))
 }

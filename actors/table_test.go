@@ -214,6 +214,13 @@ func TestHeartbeatStretch(t *testing.T) {
 		wantEqual(t, fmt.Sprint(connected), tb.heartbeatInterval(), want)
 	}
 	opts := tableOptions()
+	opts.HeartbeatInterval, opts.MaxHeartbeatsPerSecond = 200*time.Millisecond, 4000
+	for connected, want := range map[int]time.Duration{1: 200 * time.Millisecond, 800: 200 * time.Millisecond, 801: time.Second} {
+		tb := newTable(opts)
+		tb.connected = connected
+		wantEqual(t, fmt.Sprint("under a second: ", connected), tb.heartbeatInterval(), want)
+	}
+	opts = tableOptions()
 	opts.HeartbeatInterval = 10 * time.Minute
 	wantEqual(t, "a configured interval stays", newTable(opts).heartbeatInterval(), 10*time.Minute)
 }

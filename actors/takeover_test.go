@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,6 +138,64 @@ func TestRejectPolicy(t *testing.T) {
 		third.next()
 		wantEqual(t, "waited for an owner that ended", time.Since(began), time.Duration(0))
 		wantEqual(t, "connections", connections(s), 1)
+	})
+}
+
+// Whatever the owner answers, it lives.
+func TestAnOwnerThatAnswersWithAnErrorStays(t *testing.T) {
+	bubble(t, rejecting(), func(t *testing.T, s *System) {
+		owner := connectAs(t, s, helloOf("e1", "a"))
+		claimant := dial(t, s)
+		claimant.send(helloEnvelope(helloOf("e1", "b")))
+		owner.reply(owner.request().Id, &iopv1.Envelope{Body: &iopv1.Envelope_Error{Error: &iopv1.Error{Code: iopv1.ErrorCode_ERROR_CODE_UNIMPLEMENTED}}})
+		claimant.refusedWith(iopv1.ErrorCode_ERROR_CODE_FAILED_PRECONDITION)
+		_, v := view(t, s, "e1")
+		wantEqual(t, "owner", v.InstanceID, "a")
+	})
+}
+
+// The time that a claimant waited for its place isn't silence of its own.
+func TestAClaimantThatWaitedIsNotSilent(t *testing.T) {
+	for _, interval := range []time.Duration{time.Second, 2 * time.Second} {
+		t.Run(interval.String(), func(t *testing.T) {
+			opts := rejecting()
+			opts.Table.HeartbeatInterval = interval
+			bubble(t, opts, func(t *testing.T, s *System) {
+				owner := connectAs(t, s, helloOf("e1", "a"))
+				owner.beat(interval) // and doesn't answer
+				claimant := dial(t, s)
+				claimant.send(helloEnvelope(helloOf("e1", "b")))
+				if m := claimant.next(); m.GetEdgeHelloResponse() == nil {
+					t.Fatalf("got %v", m)
+				}
+				time.Sleep(interval * 9 / 10)
+				fleet, v := view(t, s, "e1")
+				wantEqual(t, "it", []any{v.InstanceID, fleet.State(v)}, []any{"b", Connected})
+			})
+		})
+	}
+}
+
+// A claimant whose turn doesn't come in time is told to come back.
+func TestAClaimThatIsNotDecidedInTime(t *testing.T) {
+	bubble(t, rejecting(), func(t *testing.T, s *System) {
+		connectAs(t, s, helloOf("e1", "owner"))
+		var claimants []*fakeEdge
+		for i := range 5 { // each owner in turn is silent for 3 s
+			f := dial(t, s)
+			f.send(helloEnvelope(helloOf("e1", fmt.Sprint(i))))
+			synctest.Wait()
+			claimants = append(claimants, f)
+		}
+		began := time.Now()
+		last := claimants[4]
+		if after := last.toldToGo(iopv1.GoAwayReason_GO_AWAY_REASON_OVERLOADED).ReconnectAfter.AsDuration(); after < 5*time.Second {
+			t.Errorf("reconnect_after %v", after)
+		}
+		wantEqual(t, "after", time.Since(began), claimTime)
+		last.ended()
+		_, v := view(t, s, "e1")
+		wantEqual(t, "owner", v.InstanceID, "3")
 	})
 }
 

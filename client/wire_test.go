@@ -321,6 +321,8 @@ func TestWireAnswers(t *testing.T) {
 		close(asked)
 		e := side.next()
 		side.send(&iopv1.Envelope{ReplyTo: e.GetId(), Body: &iopv1.Envelope_Error{Error: &iopv1.Error{Code: iopv1.ErrorCode_ERROR_CODE_RESOURCE_EXHAUSTED}}})
+		e = side.next()
+		side.send(&iopv1.Envelope{ReplyTo: e.GetId(), Body: &iopv1.Envelope_GoAway{GoAway: &iopv1.GoAway{}}})
 		side.pong()
 	})
 	w, err := DialWire(within(t), s.url, WireOptions{})
@@ -330,6 +332,12 @@ func TestWireAnswers(t *testing.T) {
 	<-asked
 	if _, err := w.Ping(within(t)); !errors.Is(err, ResourceExhausted) {
 		t.Errorf("an Error as the answer: %v", err)
+	}
+	if _, err := w.Ping(within(t)); !errors.Is(err, errNonsense) {
+		t.Errorf("another answer than a Pong: %v", err)
+	}
+	if _, err := w.Ping(within(t)); err != nil { // it ended the wait alone
+		t.Errorf("afterwards: %v", err)
 	}
 	w.Close()
 	served.Wait()

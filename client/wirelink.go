@@ -181,26 +181,35 @@ func (l *wireLink) broken(err error) {
 }
 
 func (l *wireLink) take(e *iopv1.Envelope) {
+	if e.ReplyTo != 0 {
+		l.takeAnswer(e)
+		return
+	}
 	switch body := e.Body.(type) {
 	case *iopv1.Envelope_Ping:
-		if e.ReplyTo == 0 {
-			l.send(&iopv1.Envelope{ReplyTo: e.Id, Body: &iopv1.Envelope_Pong{Pong: &iopv1.Pong{SentAt: body.Ping.SentAt}}})
-		}
-	case *iopv1.Envelope_Pong:
-		l.takePong(e.ReplyTo, body.Pong)
+		l.send(&iopv1.Envelope{ReplyTo: e.Id, Body: &iopv1.Envelope_Pong{Pong: &iopv1.Pong{SentAt: body.Ping.SentAt}}})
 	case *iopv1.Envelope_Error:
-		if e.ReplyTo != 0 {
-			l.answer(e.ReplyTo, pong{err: wireProblem(body.Error)})
-		} else {
-			l.ended(wireProblem(body.Error)) // it closes next
-		}
+		l.ended(wireProblem(body.Error)) // it closes next
 	case *iopv1.Envelope_GoAway:
 		l.ended(goAway(body.GoAway)) // it closes next
+	case *iopv1.Envelope_Pong: // answers nothing
 	default:
-		if e.Id != 0 && e.ReplyTo == 0 {
+		if e.Id != 0 {
 			unserved := &wire.Fault{Code: wire.Unimplemented, Message: "a Client doesn't serve this"}
 			l.send(unserved.Envelope(e.Id))
 		}
+	}
+}
+
+// takeAnswer ends the wait for an answer, whatever came as one.
+func (l *wireLink) takeAnswer(e *iopv1.Envelope) {
+	switch body := e.Body.(type) {
+	case *iopv1.Envelope_Pong:
+		l.takePong(e.ReplyTo, body.Pong)
+	case *iopv1.Envelope_Error:
+		l.answer(e.ReplyTo, pong{err: wireProblem(body.Error)})
+	default:
+		l.answer(e.ReplyTo, pong{err: errNonsense})
 	}
 }
 
@@ -223,6 +232,8 @@ func (l *wireLink) send(e *iopv1.Envelope) {
 		l.ws.Abort()
 	}
 }
+
+var errNonsense = errors.New("the Control Plane's answer makes no sense")
 
 var errNotRead = errors.New("the Control Plane doesn't read")
 
