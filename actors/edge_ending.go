@@ -183,4 +183,3 @@ func (e *edge) failPending(ctx actor.Context, reply StatusReply) {
 		ctx.Send(e.sys.operations, &commandsLost{token: e.token, ids: lost})
 	}
 }
-

@@ -156,6 +156,9 @@ func (o *Operation) onError(code iopv1.ErrorCode, at time.Time) step {
 		n.State = Rejected
 	}
 	n.Message = fmt.Sprintf("the Edge answered with the error %s", errorCodeName(code))
+	if o.State == Unknown { // both facts are kept
+		n.note(OperationEvent{Phase: string(n.State), Message: n.Message, ReceivedAt: at})
+	}
 	return step{&n, stateKinds[n.State], n.Message}
 }
 

@@ -95,6 +95,9 @@ func TestOperationStates(t *testing.T) {
 				}
 				wantEqual(t, "the older record", *o, before)
 				checkTimes(t, s.next)
+				if state == Unknown && s.next != nil && s.next.State != Unknown && len(s.next.Events) != len(o.Events)+1 {
+					t.Errorf("out of unknown: the record has %d facts after %d: both are kept", len(s.next.Events), len(o.Events))
+				}
 			}
 		})
 	}

@@ -43,6 +43,9 @@ func (s *Server) command(c *call) *problem {
 	if len(v.Operations) > 0 && !slices.Contains(v.Operations, ask.Operation) {
 		return refuse(wire.OperationUnsupported, "the Edge lists its operations, and this is none of them")
 	}
+	if ask.Key, p = idempotencyKey(c.r.Header); p != nil {
+		return p
+	}
 	ctx, cancel := c.within(ask.Timeout)
 	defer cancel()
 	reply := s.opts.Plane.Command(ctx, ask)
@@ -71,7 +74,7 @@ func (c *call) renderOperation(o *actors.Operation) {
 	giveBack(b)
 }
 
-// readCommand makes an ask of body, query and headers.
+// readCommand makes an ask of body and query.
 func (s *Server) readCommand(c *call, body []byte) (*actors.CommandAsk, *problem) {
 	object, p := parseObject(body)
 	if p != nil {
@@ -94,8 +97,7 @@ func (s *Server) readCommand(c *call, body []byte) (*actors.CommandAsk, *problem
 	}
 	q := c.query()
 	ask.Wait = q.oneOf("wait", "true", "false") != "false"
-	ask.Key, p = idempotencyKey(c.r.Header)
-	for _, p := range []*problem{m.problem, q.problem, p} {
+	for _, p := range []*problem{m.problem, q.problem} {
 		if p != nil {
 			return nil, p
 		}

@@ -166,6 +166,8 @@ func TestCommandRefusals(t *testing.T) {
 		{"/edges/x/commands", good, []string{"Content-Encoding", "gzip"}, wire.UnsupportedMediaType},
 		{"/edges/x/commands", "", nil, wire.UnsupportedMediaType},
 		{"/edges/x/commands", "", []string{"Content-Type", "application/json"}, wire.InvalidRequest},
+		{"/edges/nobody/commands", good, []string{"Content-Type", "application/json", "Idempotency-Key", strings.Repeat("k", 129)}, wire.EdgeNotFound},
+		{"/edges/x/commands", `{"operation":"node.reboot"}`, []string{"Content-Type", "application/json", "Idempotency-Key", ""}, wire.OperationUnsupported},
 		{"/edges/x/commands?wait=maybe", good, nil, wire.InvalidRequest},
 		{"/edges/x/commands?wait=true&wait=true", good, nil, wire.InvalidRequest},
 		{"/edges/x/commands", good, []string{"Idempotency-Key", ""}, wire.InvalidRequest},

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/fsnotify/fsnotify"
 )
 
 // TLSFiles are the PEM files of a server.
@@ -27,10 +25,10 @@ type TLSFiles struct {
 type ServerTLS struct {
 	inForce atomic.Pointer[tlsMaterial]
 
-	mu      sync.Mutex // one load at a time
-	files   TLSFiles
-	tried   tlsBytes          // what the last load read, whether or not it was good
-	watcher *fsnotify.Watcher // nil before Watch
+	mu    sync.Mutex // one load at a time
+	files TLSFiles
+	tried tlsBytes // what the last load read, whether or not it was good
+	seen  tlsBytes // what the last look found
 }
 
 // tlsMaterial is what a handshake uses.
@@ -53,31 +51,34 @@ func (t *ServerTLS) Reload(files TLSFiles) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.files = files
-	t.followLocked()
-	_, err := t.loadLocked(true)
-	return err
+	b, err := readTLSFiles(files)
+	return t.loadLocked(b, err)
 }
 
-// reloadChanged is Reload of the same files, if they hold anything new since the last time.
+// reloadChanged is Reload of the same files, if they hold anything new since the last time. What is new counts at the second look
+// that finds it: a certificate and its key are two files, and are seldom replaced at the same instant.
 func (t *ServerTLS) reloadChanged() (changed bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.followLocked()
-	return t.loadLocked(false)
+	b, err := readTLSFiles(t.files)
+	settled := b == t.seen
+	t.seen = b
+	if b == t.tried || !settled {
+		return false, nil
+	}
+	return true, t.loadLocked(b, err)
 }
 
-func (t *ServerTLS) loadLocked(always bool) (changed bool, err error) {
-	b, err := readTLSFiles(t.files)
-	changed = b != t.tried
+func (t *ServerTLS) loadLocked(b tlsBytes, err error) error {
 	t.tried = b
-	if err != nil || !always && !changed {
-		return changed, err
+	if err != nil {
+		return err
 	}
 	m, err := newTLSMaterial(t.files, b)
 	if err == nil {
 		t.inForce.Store(m)
 	}
-	return changed, err
+	return err
 }
 
 // CertificateExpiry is when the certificate in force ends.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"iop/internal/testkit"
 )
@@ -195,11 +197,7 @@ func TestPeerDNSNamesWithoutTLS(t *testing.T) {
 func watched(t *testing.T, files TLSFiles) (*ServerTLS, <-chan error) {
 	t.Helper()
 	s, reports := mustServerTLS(t, files), make(chan error, 16)
-	stop, err := s.Watch(func(err error) { reports <- err })
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
+	t.Cleanup(s.Watch(func(err error) { reports <- err }))
 	return s, reports
 }
 
@@ -216,6 +214,10 @@ func wantReload(t *testing.T, s *ServerTLS, reports <-chan error, name string) {
 }
 
 func TestWatchSeesFilesThatAreWritten(t *testing.T) {
+	synctest.Test(t, testWatchSeesFilesThatAreWritten)
+}
+
+func testWatchSeesFilesThatAreWritten(t *testing.T) {
 	a, files := testkit.NewAuthority(), newPEMFiles(t)
 	files.issue(t, a, "one.test")
 	s, reports := watched(t, files.TLSFiles)
@@ -249,6 +251,10 @@ func TestWatchSeesFilesThatAreWritten(t *testing.T) {
 // TestWatchSeesLinksThatAreSwapped: Kubernetes has tls.crt -> ..data/tls.crt, and ..data -> a directory with a date, whose
 // place another one takes in a single rename.
 func TestWatchSeesLinksThatAreSwapped(t *testing.T) {
+	synctest.Test(t, testWatchSeesLinksThatAreSwapped)
+}
+
+func testWatchSeesLinksThatAreSwapped(t *testing.T) {
 	a, files := testkit.NewAuthority(), newPEMFiles(t)
 	data := filepath.Join(files.dir, "..data")
 	publish := func(version, name string) {
@@ -278,7 +284,9 @@ func TestWatchSeesLinksThatAreSwapped(t *testing.T) {
 }
 
 // TestWatchSeesWhatLinksLeadTo: a file elsewhere, written in place.
-func TestWatchSeesWhatLinksLeadTo(t *testing.T) {
+func TestWatchSeesWhatLinksLeadTo(t *testing.T) { synctest.Test(t, testWatchSeesWhatLinksLeadTo) }
+
+func testWatchSeesWhatLinksLeadTo(t *testing.T) {
 	a, real, linked := testkit.NewAuthority(), newPEMFiles(t), newPEMFiles(t)
 	real.issue(t, a, "one.test")
 	if err := errors.Join(os.Symlink(real.Cert, linked.Cert), os.Symlink(real.Key, linked.Key)); err != nil {
@@ -287,4 +295,51 @@ func TestWatchSeesWhatLinksLeadTo(t *testing.T) {
 	s, reports := watched(t, linked.TLSFiles)
 	real.issue(t, a, "two.test")
 	wantReload(t, s, reports, "two.test")
+}
+
+// What links lead to may lie behind a link itself: a directory with the release's name, and a link to the present one.
+func TestWatchSeesADirectoryThatIsSwapped(t *testing.T) {
+	synctest.Test(t, testWatchSeesADirectoryThatIsSwapped)
+}
+
+func testWatchSeesADirectoryThatIsSwapped(t *testing.T) {
+	a, one, two := testkit.NewAuthority(), newPEMFiles(t), newPEMFiles(t)
+	one.issue(t, a, "one.test")
+	two.issue(t, a, "two.test")
+	current := filepath.Join(t.TempDir(), "current")
+	if err := os.Symlink(one.dir, current); err != nil {
+		t.Fatal(err)
+	}
+	at := func(path string) string { return filepath.Join(current, filepath.Base(path)) }
+	s, reports := watched(t, TLSFiles{Cert: at(one.Cert), Key: at(one.Key)})
+	if err := errors.Join(os.Symlink(two.dir, current+".new"), os.Rename(current+".new", current)); err != nil {
+		t.Fatal(err)
+	}
+	wantReload(t, s, reports, "two.test")
+}
+
+// A pair is not read between the one file's change and the other's.
+func TestWatchWaitsForBothFiles(t *testing.T) { synctest.Test(t, testWatchWaitsForBothFiles) }
+
+func testWatchWaitsForBothFiles(t *testing.T) {
+	a, files := testkit.NewAuthority(), newPEMFiles(t)
+	files.issue(t, a, "one.test")
+	s, reports := watched(t, files.TLSFiles)
+	cert, key := a.Issue("two.test")
+	write(t, files.Cert, cert)
+	time.Sleep(lookEvery + lookEvery/2)
+	write(t, files.Key, key)
+	if err := <-reports; err != nil || s.nameInForce() != "two.test" {
+		t.Errorf("%v, and %s is in force", err, s.nameInForce())
+	}
+	if err := os.Remove(files.Key); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-reports; err == nil || s.nameInForce() != "two.test" {
+		t.Errorf("a key that is gone: %v, and %s is in force", err, s.nameInForce())
+	}
+	time.Sleep(10 * lookEvery)
+	if len(reports) > 0 {
+		t.Error("that is told again")
+	}
 }

@@ -52,16 +52,29 @@ func startDaemon(t *testing.T, config string) *testDaemon {
 // startDaemonIn runs it in this folder, with these additions to its environment.
 func startDaemonIn(t *testing.T, dir, config string, env ...string) *testDaemon {
 	t.Helper()
+	d := newDaemonIn(t, dir, config, env...)
+	d.start()
+	return d
+}
+
+// newDaemonIn is startDaemonIn without the start.
+func newDaemonIn(t *testing.T, dir, config string, env ...string) *testDaemon {
+	t.Helper()
 	d := &testDaemon{t: t, dir: dir, scheme: "http", client: httpClient, ended: make(chan struct{})}
 	d.configure(config)
-	addresses := filepath.Join(dir, "addresses.json")
-	d.cmd = exec.Command("iop-control-plane", "--config", d.file("cp.yaml"), "--addresses-file", addresses)
+	d.cmd = exec.Command("iop-control-plane", "--config", d.file("cp.yaml"), "--addresses-file", d.file("addresses.json"))
 	d.cmd.Dir = dir
 	d.cmd.Env = slices.Concat(os.Environ(), []string{"GORACE=halt_on_error=1"}, freePorts, env)
 	d.cmd.Stdout, d.cmd.Stderr = d, d
+	return d
+}
+
+// start waits until the daemon listens.
+func (d *testDaemon) start() {
+	d.t.Helper()
 	d.run()
-	testkit.Eventually(t, "the daemon listens", func() bool {
-		content, err := os.ReadFile(addresses)
+	testkit.Eventually(d.t, "the daemon listens", func() bool {
+		content, err := os.ReadFile(d.file("addresses.json"))
 		var a struct {
 			HTTP  string `json:"http"`
 			Wire  string `json:"wire"`
@@ -74,7 +87,6 @@ func startDaemonIn(t *testing.T, dir, config string, env ...string) *testDaemon 
 		d.http, d.wire, d.edge, d.debug = a.HTTP, a.Wire, a.Edge, a.Debug
 		return true
 	})
-	return d
 }
 
 func (d *testDaemon) run() {

@@ -55,6 +55,28 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// TestAClosedLog: who reads the log goes away, as a pipeline's next program does, or journald. The daemon goes on.
+func TestAClosedLog(t *testing.T) {
+	t.Parallel()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDaemonIn(t, t.TempDir(), "")
+	d.cmd.Stderr = write
+	d.start()
+	write.Close()
+	read.Close()
+	for range 3 {
+		d.post("nobody", `{"operation":"a"}`).isProblem(404, "edge_not_found") // leaves a line
+	}
+	testkit.Eventually(t, "the lines are counted as lost", func() bool { return d.metric("iop_log_lost_lines_total") >= 3 })
+	d.signal(syscall.SIGTERM)
+	if code := d.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 // TestDrainIsBounded: a hung Edge is waited for until shutdown_timeout, and its callers hear what is known.
 func TestDrainIsBounded(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 
 	"github.com/rs/zerolog"
 
@@ -70,7 +72,8 @@ func (l *listeners) announce(log zerolog.Logger) {
 	e.Msg("listening")
 }
 
-// writeAddresses writes the file whole or not at all: whoever waits for it must not read half of it.
+// writeAddresses writes the file whole or not at all: whoever waits for it must not read half of it. What isn't a file, as a pipe or
+// /dev/stdout, is written to and not replaced.
 func (l *listeners) writeAddresses(path string) error {
 	if path == "" {
 		return nil
@@ -79,7 +82,17 @@ func (l *listeners) writeAddresses(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := wholefile.Write(path, append(content, '\n'), 0o644); err != nil {
+	content = append(content, '\n')
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = os.WriteFile(path, content, 0)
+	} else {
+		err = wholefile.Write(path, content, 0o644)
+	}
+	if err != nil {
 		return fmt.Errorf("the addresses file: %w", err)
 	}
 	return nil

@@ -17,16 +17,13 @@ func (d *daemon) startTLS() (err error) {
 	if d.tls, err = wire.NewServerTLS(tlsFiles(d.cfg)); err != nil {
 		return err
 	}
-	d.unwatch, err = d.tls.Watch(func(err error) {
+	d.unwatch = d.tls.Watch(func(err error) {
 		if d.reloads.done(reloadTLS, err) != nil {
 			d.log.Error().Err(err).Msg("the TLS files changed, but are no good; those in force stay")
 			return
 		}
 		d.log.Info().Msg("the TLS files changed and were reloaded")
 	})
-	if err != nil {
-		return err
-	}
 	d.listeners.http = tls.NewListener(d.listeners.http, d.tls.Config())
 	d.listeners.wire = tls.NewListener(d.listeners.wire, d.tls.Config())
 	d.listeners.edge = tls.NewListener(d.listeners.edge, d.tls.EdgeConfig())

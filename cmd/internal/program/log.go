@@ -4,6 +4,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -17,6 +19,7 @@ func init() { zerolog.TimeFieldFormat = time.RFC3339Nano } // before any gorouti
 // NewLogger logs to out, which is stderr: for people on a terminal, as JSON elsewhere, unless the configuration says which.
 // The LogWriter must be closed at the end.
 func NewLogger(l configs.Log, out io.Writer) (zerolog.Logger, *LogWriter) {
+	signal.Ignore(syscall.SIGPIPE) // who reads the log may go away: Go would end the process at its next line
 	SetLogLevel(l.Level)
 	terminal := IsTerminal(out)
 	if l.Format == "console" || l.Format == "auto" && terminal {

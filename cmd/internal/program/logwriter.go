@@ -9,8 +9,8 @@ import (
 )
 
 // LogWriter hands log lines to a goroutine that writes them, so that a log that nobody takes (a pipe that isn't read, a disk that
-// stands) holds up nobody who logs. What comes while its buffer is full is lost and counted; a line in the same place of
-// the log says how many, once there is room again.
+// stands) holds up nobody who logs. What comes while its buffer is full, or can't be written, is lost and counted; a line in the same
+// place of the log says how many, once it goes on.
 //
 // zerolog/diode was tried for it: it can miss a wake-up and keep the last lines to itself, its Close waits for a disk that
 // stands, and closes stderr.
@@ -44,9 +44,12 @@ func NewLogWriter(out io.Writer) *LogWriter {
 func (w *LogWriter) run() {
 	defer close(w.ended)
 	for line := range w.lines {
-		_, _ = w.out.Write(line) // there is nowhere to say that it failed
+		_, err := w.out.Write(line)
 		w.mu.Lock()
 		w.waiting -= len(line)
+		if err != nil {
+			w.lose()
+		}
 		w.mu.Unlock()
 	}
 }
@@ -58,9 +61,13 @@ func (w *LogWriter) Write(line []byte) (int, error) {
 	if !w.closed && w.tellLost() && w.push(bytes.Clone(line)) {
 		return len(line), nil
 	}
+	w.lose()
+	return len(line), nil
+}
+
+func (w *LogWriter) lose() {
 	w.lost++
 	w.lostEver++
-	return len(line), nil
 }
 
 // Lost is how many lines were lost since the start.
