@@ -46,7 +46,16 @@ func TestSystemAgainstAModel(t *testing.T) {
 		}
 		runs = n
 	}
-	for seed := range uint64(runs) {
+	var seed uint64
+	defer func() { // also where a helper of the tests gave up inside of a run
+		if t.Failed() {
+			t.Logf("IOP_MODEL_RUNS=%d gets to seed %d again", seed+1, seed)
+		}
+	}()
+	for seed = range uint64(runs) {
+		if testing.Verbose() {
+			fmt.Fprintln(os.Stderr, "seed", seed) // a panic leaves it as the last line
+		}
 		plan := planOf(seed, 200)
 		if why := runPlan(t, plan); why != "" {
 			plan, why = shrunk(t, plan, why)

@@ -18,6 +18,9 @@ plant() { # the bugs of a package, for a test that must catch each, and pass wit
 		if (cd "$package" && "$work/planted.test" -test.run "^$test\$" -test.timeout 5m) >"$work/log" 2>&1; then
 			printf '%-55s MISSED\n' "$package: $(basename "$bug" .patch)"
 			missed=$((missed + 1))
+		elif ! grep -Eq 'seed [0-9]+[,:]' "$work/log"; then # it broke, but nobody could run it again
+			printf '%-55s WITHOUT A SEED\n' "$package: $(basename "$bug" .patch)"
+			missed=$((missed + 1))
 		else
 			printf '%-55s caught\n' "$package: $(basename "$bug" .patch)"
 		fi
