@@ -89,8 +89,11 @@ func stateOf(p Provider) string {
 		return s
 	}
 	state := known(string(p.Health)) + ", " + known(string(p.Status))
-	if p.Health == Degraded {
+	switch {
+	case p.Health == Degraded:
 		state += " (requests wait there, and none runs or ends)"
+	case p.Health == Online && p.Status == "":
+		state += " (what runs there can't be read)"
 	}
 	return state
 }

@@ -3,6 +3,7 @@ package edge
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // Node is a machine of this Edge that runs models.
@@ -26,6 +27,9 @@ type Provider struct {
 	Health      Health
 	General     Counters
 	LongContext Counters
+	// LoadAt is when it was asked for the load that General and LongContext have; zero: it tells none, and their InFlight and
+	// Queued are 0 for want of better ones. A load that is as before, and only newer, is no change of a Provider.
+	LoadAt time.Time
 }
 
 // Counters are numbers of requests.
@@ -35,7 +39,7 @@ type Counters struct {
 	Queued   uint32
 }
 
-// Status tells whether a provider takes requests. The zero value is "not known".
+// Status tells whether a provider takes requests. The zero value is "not known": its load can't be read any more.
 type Status string
 
 const (

@@ -38,7 +38,7 @@ type ProbedProvider struct {
 // ProbeOptions make a ProbedSite.
 type ProbeOptions struct {
 	Nodes []ProbedNode
-	// Interval is how often each provider is asked, and Timeout how long one probe may take; 0: 5 s and 2 s.
+	// Interval is how often each provider is asked, and Timeout how long one answer may take; 0: 5 s and 2 s.
 	Interval time.Duration
 	Timeout  time.Duration
 	// Logger; nil: slog's default.
@@ -59,6 +59,7 @@ type ProbedSite struct {
 	nodes      []Node    // replaced, never changed in place
 	unasked    int       // providers that were never asked
 	quietUntil time.Time // nothing is news before, while some were never asked
+	untold     bool      // there was news meanwhile
 	running    *probing  // nil: Run wasn't called yet, or has ended
 }
 
@@ -279,18 +280,11 @@ func (s *ProbedSite) watch(ctx context.Context, p *probe, interval time.Duration
 		next := p.state.nextProbe(interval, time.Since(began), rand.Float64())
 		s.mu.Unlock()
 		select {
-		case <-time.After(gathered(next, interval, time.Now())):
+		case <-time.After(onSharedTick(next, interval, time.Now())):
 		case <-ctx.Done():
 			return
 		}
 	}
-}
-
-// gathered moves the next probe back to a tick that all probes of a site share, 20 in an interval: to wake up once for many
-// takes half the processor time of waking up for each.
-func gathered(next, interval time.Duration, now time.Time) time.Duration {
-	at := now.Add(next)
-	return max(at.Truncate(max(interval/20, 1)).Sub(now), 0)
 }
 
 // take puts an answer into the statement, and tells whether that is news. At the start nothing is until every provider
@@ -306,19 +300,25 @@ func (s *ProbedSite) take(p *probe, a answer) (news bool) {
 	if first {
 		s.unasked--
 	}
-	mayTell := s.unasked <= 0 || time.Now().After(s.quietUntil)
-	old := s.nodes[p.node].Providers[p.place]
-	if view := p.state.view(p.spec); first || old.Health != view.Health {
-		s.logState(p.nodeID, view, a.err)
+	was, is := s.nodes[p.node].Providers[p.place], p.state.view(p.spec)
+	if first || was.Health != is.Health || (was.Status == "") != (is.Status == "") {
+		s.logState(p.nodeID, is, a)
 	}
-	return (s.show(p) || first) && mayTell
+	s.untold = s.show(p) || first || s.untold
+	if !s.untold || s.unasked > 0 && !time.Now().After(s.quietUntil) {
+		return false
+	}
+	s.untold = false
+	return true
 }
 
-// show puts what is known of a provider into the statement, and tells whether that changes it.
+// show puts what is known of a provider into the statement, and tells whether that changes it: it does not where only the
+// same load was told again.
 func (s *ProbedSite) show(p *probe) (changed bool) {
 	was := s.nodes[p.node]
 	view := p.state.view(p.spec)
-	if equalProvider(was.Providers[p.place], view) {
+	changed = !equalProvider(was.Providers[p.place], view)
+	if !changed && view.LoadAt.Equal(was.Providers[p.place].LoadAt) {
 		return false
 	}
 	is := was
@@ -327,15 +327,17 @@ func (s *ProbedSite) show(p *probe) (changed bool) {
 	is.Connected = isConnected(is.Providers)
 	s.nodes = slices.Clone(s.nodes)
 	s.nodes[p.node] = is
-	return true
+	return changed
 }
 
-func (s *ProbedSite) logState(nodeID string, p Provider, why error) {
-	switch p.Health {
-	case Offline:
-		s.log.Warn("A provider is offline.", "node_id", nodeID, "provider_id", p.ID, "why", why)
-	case Degraded:
+func (s *ProbedSite) logState(nodeID string, p Provider, a answer) {
+	switch {
+	case p.Health == Offline:
+		s.log.Warn("A provider is offline.", "node_id", nodeID, "provider_id", p.ID, "why", a.err)
+	case p.Health == Degraded:
 		s.log.Warn("A provider is degraded: requests wait there, and none runs or ends.", "node_id", nodeID, "provider_id", p.ID)
+	case p.Status == "":
+		s.log.Warn("A provider is online, and what runs there can't be read.", "node_id", nodeID, "provider_id", p.ID, "why", a.loadErr)
 	default:
 		s.log.Info("A provider is online.", "node_id", nodeID, "provider_id", p.ID, "models", p.Models)
 	}

@@ -17,7 +17,6 @@ type prober struct {
 	backend    *backend.Backend
 	wantModels bool // not configured, so asked
 	wantSlots  bool
-	timeout    time.Duration // of all questions of one probe together
 
 	told   time.Time // when models and slots were told last; zero: ask
 	models []string
@@ -37,28 +36,30 @@ func newHTTPClient() *http.Client {
 }
 
 func newProber(p *ProbedProvider, timeout time.Duration, client *http.Client) (*prober, error) {
-	b, err := backend.New(p.Type, p.BaseURL, client)
+	own := *client
+	own.Timeout = timeout // of each question: a server that is slow to answer one is slow to answer the others
+	b, err := backend.New(p.Type, p.BaseURL, &own)
 	if err != nil {
 		return nil, err
 	}
 	return &prober{
-		backend: b, timeout: timeout, wantModels: len(p.Models) == 0, wantSlots: p.Capacity == 0 && b.TellsSlots(),
+		backend: b, wantModels: len(p.Models) == 0, wantSlots: p.Capacity == 0 && b.TellsSlots(),
 	}, nil
 }
 
 // probe asks whether the provider is alive, and what else it can tell. Only the first is a matter of life: a provider that
 // answers but doesn't tell its numbers this time is online.
 func (p *prober) probe(ctx context.Context) answer {
-	ctx, cancel := context.WithTimeout(ctx, p.timeout)
-	defer cancel()
 	if err := p.backend.Alive(ctx); err != nil {
 		p.told = time.Time{} // it may come back as another
 		return answer{err: err}
 	}
 	p.askRarely(ctx)
-	a := answer{models: p.models, slots: p.slots}
+	a := answer{models: p.models, slots: p.slots, at: time.Now()}
 	if load, err := p.backend.Load(ctx); err == nil {
 		a.load = &load
+	} else {
+		a.loadErr = err
 	}
 	return a
 }

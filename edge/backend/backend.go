@@ -56,8 +56,8 @@ func New(kindName, baseURL string, client *http.Client) (*Backend, error) {
 	return &Backend{kind: k, base: base, client: &own}, nil
 }
 
-// TellsLoad tells whether this kind of backend exports what runs and waits.
-func (b *Backend) TellsLoad() bool { return b.kind.running != "" }
+// tellsLoad tells whether this kind of backend exports what runs and waits.
+func (b *Backend) tellsLoad() bool { return b.kind.running != "" }
 
 // TellsSlots tells whether this kind of backend exports how many requests it takes at once.
 func (b *Backend) TellsSlots() bool { return b.kind.slots != "" }
@@ -88,11 +88,13 @@ type Load struct {
 	Waiting uint32
 	// Work is a counter in a unit of the backend's own that grows while it works, and starts anew with the backend.
 	Work float64
+	// Exported: the backend tells what runs. Else it exports nothing, and the numbers are 0 for want of better ones.
+	Exported bool
 }
 
 // Load gives zeros where the backend exports nothing, and an error where it should have and didn't.
 func (b *Backend) Load(ctx context.Context) (Load, error) {
-	if !b.TellsLoad() {
+	if !b.tellsLoad() {
 		return Load{}, nil
 	}
 	var sums map[string]float64
@@ -106,7 +108,8 @@ func (b *Backend) Load(ctx context.Context) (Load, error) {
 	if err != nil {
 		return Load{}, err
 	}
-	return Load{Running: count(sums[b.kind.running]), Waiting: count(sums[b.kind.waiting]), Work: sums[b.kind.work]}, nil
+	running, exported := sums[b.kind.running]
+	return Load{Running: count(running), Waiting: count(sums[b.kind.waiting]), Work: sums[b.kind.work], Exported: exported}, nil
 }
 
 // Slots gives how many requests the backend takes at once, 0 where it doesn't tell.
@@ -115,13 +118,19 @@ func (b *Backend) Slots(ctx context.Context) (uint32, error) {
 		return 0, nil
 	}
 	var props struct {
-		TotalSlots float64 `json:"total_slots"`
+		TotalSlots *float64 `json:"total_slots"`
 	}
 	err := b.get(ctx, b.kind.slots, maxJSONBytes, func(body io.Reader) error {
-		return json.NewDecoder(body).Decode(&props)
+		if err := json.NewDecoder(body).Decode(&props); err != nil || props.TotalSlots != nil {
+			return err
+		}
+		return ErrUnreadable
 	})
 	if switchedOff(err) {
 		return 0, nil
 	}
-	return count(props.TotalSlots), err
+	if err != nil {
+		return 0, err
+	}
+	return count(*props.TotalSlots), nil
 }

@@ -65,15 +65,16 @@ func TestEachKindIsAskedItsOwnWay(t *testing.T) {
 		load    Load
 		slots   uint32
 	}{
-		{"vllm", map[string]string{"/health": "", "/v1/models": list, "/metrics": recorded(t, "vllm-busy.metrics")}, ours, Load{Running: 2}, 0},
-		{"vllm", map[string]string{"/health": "", "/v1/models": list, "/metrics": recorded(t, "vllm-idle.metrics")}, ours, Load{}, 0},
+		{"vllm", map[string]string{"/health": "", "/v1/models": list, "/metrics": recorded(t, "vllm-busy.metrics")}, ours, Load{Running: 2, Exported: true}, 0},
+		{"vllm", map[string]string{"/health": "", "/v1/models": list, "/metrics": recorded(t, "vllm-idle.metrics")}, ours, Load{Exported: true}, 0},
 		{"vllm", map[string]string{"/health": "", "/v1/models": list}, ours, Load{}, 0},
+		{"vllm", map[string]string{"/health": "", "/v1/models": list, "/metrics": "vllm:other 1\n"}, ours, Load{}, 0},
 		{"sglang", map[string]string{"/health": "", "/v1/models": list,
-			"/metrics": "# TYPE sglang:num_running_reqs gauge\nsglang:num_running_reqs{tp_rank=\"0\"} 3.0\nsglang:num_queue_reqs{tp_rank=\"0\"} 1\nsglang:generation_tokens_total 40\n"}, ours, Load{Running: 3, Waiting: 1, Work: 40}, 0},
+			"/metrics": "# TYPE sglang:num_running_reqs gauge\nsglang:num_running_reqs{tp_rank=\"0\"} 3.0\nsglang:num_queue_reqs{tp_rank=\"0\"} 1\nsglang:generation_tokens_total 40\n"}, ours, Load{Running: 3, Waiting: 1, Work: 40, Exported: true}, 0},
 		{"llamacpp", map[string]string{"/health": `{"status":"ok"}`, "/v1/models": list, "/props": `{"total_slots":4,"other":[1]}`,
-			"/metrics": "llamacpp:requests_processing 1\nllamacpp:requests_deferred 2\n"}, ours, Load{Running: 1, Waiting: 2}, 4},
+			"/metrics": "llamacpp:requests_processing 1\nllamacpp:requests_deferred 2\n"}, ours, Load{Running: 1, Waiting: 2, Exported: true}, 4},
 		{"tgi", map[string]string{"/health": "", "/info": `{"model_id":"org/m","sha":"x"}`,
-			"/metrics": "tgi_batch_current_size 5\ntgi_queue_size 7\n"}, []string{"org/m"}, Load{Running: 5, Waiting: 7}, 0},
+			"/metrics": "tgi_batch_current_size 5\ntgi_queue_size 7\n"}, []string{"org/m"}, Load{Running: 5, Waiting: 7, Exported: true}, 0},
 		{"ollama", map[string]string{"/api/version": `{"version":"0"}`, "/api/tags": `{"models":[{"name":"a:1b"},{"name":"b"}]}`}, []string{"a:1b", "b"}, Load{}, 0},
 		{"openai", map[string]string{"/v1/models": list}, ours, Load{}, 0},
 	} {
@@ -156,6 +157,35 @@ func TestWhatIsWrongIsAFixedSentence(t *testing.T) {
 	}
 }
 
+// A 200 that doesn't have what was asked for says nothing of it.
+func TestAnAnswerWithoutItsListIsNoEmptyList(t *testing.T) {
+	for _, c := range []struct {
+		kind, body string
+		models     []string // nil: it can't be read
+	}{
+		{"openai", `{}`, nil},
+		{"openai", `{"error":{"message":"overloaded"}}`, nil},
+		{"openai", `{"data":null}`, nil},
+		{"openai", `{"data":[]}`, []string{}},
+		{"vllm", `{"error":"x"}`, nil},
+		{"sglang", `{}`, nil},
+		{"llamacpp", `{}`, nil},
+		{"ollama", `{}`, nil},
+		{"ollama", `{"models":[]}`, []string{}},
+		{"tgi", `{}`, nil},
+		{"tgi", `{"error":"loading"}`, nil},
+	} {
+		b := backendOf(t, c.kind, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, c.body) }))
+		models, err := b.Models(t.Context())
+		if c.models == nil && !errors.Is(err, ErrUnreadable) || c.models != nil && (err != nil || !slices.Equal(models, c.models)) {
+			t.Errorf("%s says %s: %q, %v", c.kind, c.body, models, err)
+		}
+		if slots, err := b.Slots(t.Context()); b.TellsSlots() && !errors.Is(err, ErrUnreadable) {
+			t.Errorf("%s says %s of its slots: %d, %v", c.kind, c.body, slots, err)
+		}
+	}
+}
+
 func endless(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(`{"data":[`))
 	for {
@@ -225,26 +255,31 @@ func TestSumMetrics(t *testing.T) {
 	for name, c := range map[string]struct {
 		page string
 		want float64
+		told bool
 	}{
-		"empty page":          {"", 0},
-		"other names":         {"running_total 5\nnot_running 7\nrunning_x{} 1\n", 0},
-		"one":                 {"running 3\n", 3},
-		"no end of line":      {"running 3", 3},
-		"series add up":       {"running{engine=\"0\"} 3\nrunning{engine=\"1\"} 4.0\n", 7},
-		"with type and help":  {"# HELP running x\n# TYPE running gauge\nrunning{a=\"b\"} 2\n", 2},
-		"a counter":           {"# TYPE running counter\nrunning 2\n", 2},
-		"odd labels":          {"running{a=\"}\\n\\\"{\",b=\"\"} 2 1795968034000\n", 2},
-		"NaN":                 {"running{a=\"1\"} NaN\nrunning{a=\"2\"} 2\n", 2},
-		"negative":            {"running{a=\"1\"} -5\nrunning{a=\"2\"} 2\n", 2},
-		"infinite":            {"running +Inf\n", math.Inf(1)},
-		"broken elsewhere":    {"#### }}}{{{\nother{ 5\nrunning 2\n\x00\xff\n", 2},
-		"a long line between": {"x{a=\"" + strings.Repeat("y", 3*maxLineBytes) + "\"} 1\nrunning 2\n", 2},
-		"a histogram's type":  {"# TYPE running histogram\nrunning_sum 2\n", 0},
+		"empty page":          {"", 0, false},
+		"other names":         {"running_total 5\nnot_running 7\nrunning_x{} 1\n", 0, false},
+		"one":                 {"running 3\n", 3, true},
+		"no end of line":      {"running 3", 3, true},
+		"series add up":       {"running{engine=\"0\"} 3\nrunning{engine=\"1\"} 4.0\n", 7, true},
+		"with type and help":  {"# HELP running x\n# TYPE running gauge\nrunning{a=\"b\"} 2\n", 2, true},
+		"a counter":           {"# TYPE running counter\nrunning 2\n", 2, true},
+		"odd labels":          {"running{a=\"}\\n\\\"{\",b=\"\"} 2 1795968034000\n", 2, true},
+		"NaN":                 {"running{a=\"1\"} NaN\nrunning{a=\"2\"} 2\n", 2, true},
+		"negative":            {"running{a=\"1\"} -5\nrunning{a=\"2\"} 2\n", 2, true},
+		"infinite":            {"running +Inf\n", math.Inf(1), true},
+		"broken elsewhere":    {"#### }}}{{{\nother{ 5\nrunning 2\n\x00\xff\n", 2, true},
+		"a long line between": {"x{a=\"" + strings.Repeat("y", 3*maxLineBytes) + "\"} 1\nrunning 2\n", 2, true},
+		"idle":                {"running 0\n", 0, true},
+		"NaN alone":           {"running NaN\n", 0, false},
+		"a summary":           {"# TYPE running summary\nrunning{quantile=\"0.5\"} 2\n", 0, false},
+		"a histogram's type":  {"# TYPE running histogram\nrunning_sum 2\n", 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sums, err := sumMetrics(strings.NewReader(c.page), "running", "waiting")
-			if err != nil || sums["running"] != c.want || sums["waiting"] != 0 {
-				t.Errorf("got %v, %v; want %v", sums, err, c.want)
+			_, told := sums["running"]
+			if err != nil || sums["running"] != c.want || sums["waiting"] != 0 || told != c.told {
+				t.Errorf("got %v, %v; want %v, told %v", sums, err, c.want, c.told)
 			}
 		})
 	}

@@ -40,7 +40,7 @@ func switchedOff(err error) bool {
 	return errors.As(err, &s) && (s == http.StatusNotFound || s == http.StatusNotImplemented)
 }
 
-func (b *Backend) get(ctx context.Context, path string, maxBytes int, read func(io.Reader) error) error {
+func (b *Backend) get(ctx context.Context, path string, maxBytes int64, read func(io.Reader) error) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.base.JoinPath(path).String(), nil)
 	if err != nil {
 		return ErrUnreached
@@ -56,8 +56,7 @@ func (b *Backend) get(ctx context.Context, path string, maxBytes int, read func(
 		_, _ = io.CopyN(io.Discard, resp.Body, 4<<10) // so that the connection is kept
 		return StatusError(resp.StatusCode)
 	}
-	body := &bounded{from: resp.Body, left: maxBytes}
-	if err := read(body); err != nil {
+	if err := read(http.MaxBytesReader(nil, resp.Body, maxBytes)); err != nil {
 		return reasonOf(err, ErrUnreadable)
 	}
 	return nil
@@ -67,8 +66,9 @@ func (b *Backend) get(ctx context.Context, path string, maxBytes int, read func(
 func reasonOf(err, otherwise error) error {
 	var timeout net.Error
 	var certificate *tls.CertificateVerificationError
+	var tooLong *http.MaxBytesError // half an answer must not pass for a whole one
 	switch {
-	case errors.Is(err, ErrTooLong):
+	case errors.Is(err, ErrTooLong), errors.As(err, &tooLong):
 		return ErrTooLong
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return ErrTimeout
@@ -80,21 +80,6 @@ func reasonOf(err, otherwise error) error {
 		return ErrUntrusted
 	}
 	return otherwise
-}
-
-// bounded fails, rather than ends, after so many bytes: half an answer must not pass for a whole one.
-type bounded struct {
-	from io.Reader
-	left int
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, ErrTooLong
-	}
-	n, err := b.from.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	return n, err
 }
 
 // sameHost follows a few redirects on the host that was asked, and none to elsewhere: a backend must not be able to

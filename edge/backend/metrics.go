@@ -19,8 +19,8 @@ const (
 	maxKeptBytes = 256 << 10 // of lines that are of interest: thousands of series
 )
 
-// sumMetrics reads a page in the Prometheus text format and adds up the series of each name. A name that is missing
-// is 0. NaN and negative values count nothing.
+// sumMetrics reads a page in the Prometheus text format and adds up the series of each name. NaN and negative values
+// count nothing, and a name without any other is missing.
 func sumMetrics(page io.Reader, names ...string) (map[string]float64, error) {
 	lines, err := linesAbout(page, names)
 	if err != nil {
@@ -34,7 +34,7 @@ func sumMetrics(page io.Reader, names ...string) (map[string]float64, error) {
 	sums := make(map[string]float64, len(names))
 	for _, name := range names {
 		for _, m := range families[name].GetMetric() {
-			if v := valueOf(m); v > 0 {
+			if v := valueOf(m); v >= 0 {
 				sums[name] += v
 			}
 		}
@@ -48,9 +48,10 @@ func valueOf(m *dto.Metric) float64 {
 		return m.Gauge.GetValue()
 	case m.Counter != nil:
 		return m.Counter.GetValue()
-	default:
+	case m.Untyped != nil:
 		return m.Untyped.GetValue()
 	}
+	return math.NaN() // a histogram or a summary is no number of requests
 }
 
 // lineReaders are kept, since hundreds of providers are asked every few seconds.

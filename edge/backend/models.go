@@ -13,6 +13,8 @@ const (
 	maxModelIDBytes = 256
 )
 
+// An answer without its list isn't a list of none, whatever its status: gateways say {"error": ...} with 200.
+
 // openAIModels reads a list of models as OpenAI's API gives it. Adapters are models like others.
 func openAIModels(body io.Reader) ([]string, error) {
 	var list struct {
@@ -22,6 +24,9 @@ func openAIModels(body io.Reader) ([]string, error) {
 	}
 	if err := json.NewDecoder(body).Decode(&list); err != nil {
 		return nil, err
+	}
+	if list.Data == nil {
+		return nil, ErrUnreadable
 	}
 	ids := make([]string, 0, len(list.Data))
 	for _, m := range list.Data {
@@ -39,6 +44,9 @@ func ollamaModels(body io.Reader) ([]string, error) {
 	if err := json.NewDecoder(body).Decode(&list); err != nil {
 		return nil, err
 	}
+	if list.Models == nil {
+		return nil, ErrUnreadable
+	}
 	ids := make([]string, 0, len(list.Models))
 	for _, m := range list.Models {
 		ids = append(ids, m.Name)
@@ -52,6 +60,9 @@ func tgiModel(body io.Reader) ([]string, error) {
 	}
 	if err := json.NewDecoder(body).Decode(&info); err != nil {
 		return nil, err
+	}
+	if info.ModelID == "" {
+		return nil, ErrUnreadable
 	}
 	return []string{info.ModelID}, nil
 }
