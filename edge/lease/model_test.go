@@ -79,6 +79,11 @@ func (m *poolModel) acquire() {
 func (m *poolModel) whyNot(c class) error {
 	why := ErrNoModel
 	for _, s := range m.specs {
+		if s.Offline && !s.OrdersOnly && len(s.Models) == 0 {
+			why = ErrNoProvider
+		}
+	}
+	for _, s := range m.specs {
 		if !slices.Contains(s.Models, c.model) {
 			continue
 		}
@@ -125,6 +130,7 @@ func (m *poolModel) leave() {
 }
 
 func (m *poolModel) set() {
+	before := m.specs
 	m.specs = map[Key]Provider{}
 	var all []Provider
 	for _, n := range nodes {
@@ -137,8 +143,12 @@ func (m *poolModel) set() {
 				General: rapid.Uint32Range(0, 3).Draw(m.t, "general"), LongContext: rapid.Uint32Range(0, 2).Draw(m.t, "long"),
 				Offline: rapid.IntRange(0, 5).Draw(m.t, "offline") == 0, Suspect: rapid.IntRange(0, 5).Draw(m.t, "suspect") == 0,
 			}
-			m.specs[s.Key] = s
+			s.OrdersOnly = len(s.Models) == 0 && rapid.Bool().Draw(m.t, "orders only")
 			all = append(all, s)
+			if s.Offline && len(s.Models) == 0 {
+				s.Models = before[s.Key].Models
+			}
+			m.specs[s.Key] = s
 		}
 	}
 	m.pool.Set(all)
@@ -182,7 +192,7 @@ func (m *poolModel) order() {
 		if order(key.Node) != known {
 			m.t.Fatalf("node %s: known is %v", key.Node, known)
 		}
-		mark(m.drained, key.Node, known && !yes)
+		m.drained[key.Node] = known && !yes
 		return
 	}
 	order := m.pool.Disable
@@ -192,7 +202,7 @@ func (m *poolModel) order() {
 	if order(key) != known {
 		m.t.Fatalf("%v: known is %v", key, known)
 	}
-	mark(m.disabled, key, known && !yes)
+	m.disabled[key] = known && !yes
 }
 
 // could tells whether a provider could serve a class, if it had room.

@@ -18,7 +18,8 @@ var (
 	ErrNoModel = errors.New("no provider serves this model")
 	// ErrTooLong: the model is served, but no provider of it has room for long context at all.
 	ErrTooLong = errors.New("no provider of this model takes long context")
-	// ErrNoProvider: the model is served, but by providers that take nothing now.
+	// ErrNoProvider: the model is served, but by providers that take nothing now; or it may be, by one that has not told yet
+	// what it serves.
 	ErrNoProvider = errors.New("no provider of this model takes requests now")
 )
 
@@ -36,6 +37,7 @@ type Key struct{ Node, Provider string }
 // Provider is what a pool must know of one.
 type Provider struct {
 	Key
+	// Models are those that it serves. Of one that is Offline and tells none, those stand that it told before.
 	Models []string
 	// General is how many requests it takes at once; 0: not known, and so not bounded here.
 	General uint32
@@ -46,6 +48,8 @@ type Provider struct {
 	// Suspect: it may not be working. It gets one request at a time, and only when no other provider has room: what
 	// gets nothing could never show that it is well again.
 	Suspect bool
+	// OrdersOnly: it takes no leases, and is known so that it can be drained and disabled.
+	OrdersOnly bool
 }
 
 // Load is what a pool counts of one provider.
@@ -72,7 +76,9 @@ type Pool struct {
 	mu        sync.Mutex
 	providers map[Key]*provider
 	byModel   map[string][]*provider // by key
-	drained   map[string]bool        // nodes
+	untold    bool                   // there may be models that nobody has told of yet
+	drained   map[string]uint64      // nodes, and which of all drains it is
+	drains    uint64                 // all that there were
 	disabled  map[Key]bool
 	live      map[string]*Lease
 	granted   uint64
@@ -95,14 +101,14 @@ type waiter struct {
 	err   error
 }
 
-// New makes a pool without providers.
+// New makes a pool without providers. Until the first Set nobody knows which models there are.
 func New(o Options) *Pool {
 	if o.Changed == nil {
 		o.Changed = func() {}
 	}
 	return &Pool{
 		queue: o.Queue, changed: o.Changed, prefix: strings.ToLower(rand.Text()[:6]),
-		providers: map[Key]*provider{}, byModel: map[string][]*provider{}, drained: map[string]bool{}, disabled: map[Key]bool{},
+		providers: map[Key]*provider{}, byModel: map[string][]*provider{}, untold: true, drained: map[string]uint64{}, disabled: map[Key]bool{},
 		live: map[string]*Lease{}, pressure: map[class]uint32{},
 	}
 }
@@ -201,7 +207,10 @@ func (p *Pool) best(c class) *provider {
 // hopeless tells why a request of a class has nothing to wait for; nil when it has.
 func (p *Pool) hopeless(c class) error {
 	candidates := p.byModel[c.model]
-	if len(candidates) == 0 {
+	switch {
+	case len(candidates) == 0 && p.untold:
+		return ErrNoProvider // whoever is told that there is no such model doesn't ask again
+	case len(candidates) == 0:
 		return ErrNoModel
 	}
 	fits := func(candidate *provider) bool { return candidate.fits(c.long) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -121,6 +122,58 @@ func TestADrainedNodeSendsWaitersAwayAndKeepsItsLeases(t *testing.T) {
 		p.Resume("n")
 		acquire(t, p, "m").Release()
 	})
+}
+
+// A model whose providers are all gone for a moment is no unknown one: callers don't ask again for those.
+func TestAModelIsntUnknownWhileItsProviderIsGone(t *testing.T) {
+	offline := func(p Provider) Provider { p.Offline = true; return p }
+	orders := func(p Provider) Provider { p.OrdersOnly = true; return p }
+	up, gone := on("n", "a", 1, "m"), offline(on("n", "a", 1))
+	other := on("n", "b", 1, "other")
+	for name, c := range map[string]struct {
+		sets [][]Provider
+		want error
+	}{
+		"before anything is said":         {nil, ErrNoProvider},
+		"it never told":                   {[][]Provider{{gone, other}}, ErrNoProvider},
+		"it told, and is gone":            {[][]Provider{{up, other}, {gone, other}}, ErrNoProvider},
+		"and for long":                    {[][]Provider{{up}, {gone}, {gone}, {gone}}, ErrNoProvider},
+		"it is back with others":          {[][]Provider{{up}, {gone}, {on("n", "a", 1, "other")}}, ErrNoModel},
+		"it serves others":                {[][]Provider{{on("n", "a", 1, "other")}, {gone}}, ErrNoModel},
+		"it isn't declared any more":      {[][]Provider{{up, other}, {other}}, ErrNoModel},
+		"nobody has it":                   {[][]Provider{{other}}, ErrNoModel},
+		"there is nobody":                 {[][]Provider{{}}, ErrNoModel},
+		"one for orders alone tells none": {[][]Provider{{orders(gone), other}}, ErrNoModel},
+	} {
+		p := New(Options{Queue: 1})
+		for _, providers := range c.sets {
+			p.Set(providers)
+		}
+		if _, err := p.Acquire(t.Context(), "m", false); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+		if slices.Contains(p.Models(), "m") {
+			t.Errorf("%s: it is listed", name)
+		}
+	}
+}
+
+func TestADrainAfterAResumeIsAnother(t *testing.T) {
+	p := poolOf(0, on("n", "a", 1, "m"))
+	if p.DrainOf("n") != 0 {
+		t.Error("it is drained")
+	}
+	p.Drain("n")
+	first := p.DrainOf("n")
+	p.Drain("n")
+	if first == 0 || p.DrainOf("n") != first {
+		t.Errorf("drained twice the drain is %d, and was %d", p.DrainOf("n"), first)
+	}
+	p.Resume("n")
+	p.Drain("n")
+	if again := p.DrainOf("n"); again == 0 || again == first {
+		t.Errorf("after a resume the drain is %d, and was %d", again, first)
+	}
 }
 
 // TestNothingIsLostUnderStress has many goroutines take and give back, while nodes go, come and are drained, runs are

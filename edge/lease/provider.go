@@ -44,7 +44,7 @@ func (o *provider) used(long bool) float64 {
 
 // open tells whether a provider takes requests, if it has room.
 func (p *Pool) open(o *provider) bool {
-	return !o.Offline && !p.drained[o.Node] && !p.disabled[o.Key]
+	return !o.Offline && p.drained[o.Node] == 0 && !p.disabled[o.Key]
 }
 
 func (p *Pool) hasRoom(o *provider, long bool) bool {
@@ -64,14 +64,18 @@ func (p *Pool) hasRoom(o *provider, long bool) bool {
 func (p *Pool) Set(providers []Provider) {
 	p.mu.Lock()
 	known := make(map[Key]*provider, len(providers))
-	byModel := map[string][]*provider{}
+	byModel, untold := map[string][]*provider{}, false
 	for _, is := range providers {
 		on := p.providers[is.Key]
 		if on == nil {
 			on = &provider{}
 		}
+		if is.Offline && len(is.Models) == 0 {
+			is.Models = on.Models
+		}
 		on.Provider = is
 		on.Models = slices.Compact(slices.Sorted(slices.Values(is.Models))) // counted once each
+		untold = untold || is.Offline && !is.OrdersOnly && len(is.Models) == 0
 		known[is.Key] = on
 		for _, model := range on.Models {
 			byModel[model] = append(byModel[model], on)
@@ -80,7 +84,7 @@ func (p *Pool) Set(providers []Provider) {
 	for _, of := range byModel {
 		slices.SortFunc(of, func(a, b *provider) int { return compareKeys(a.Key, b.Key) })
 	}
-	p.providers, p.byModel = known, byModel
+	p.providers, p.byModel, p.untold = known, byModel, untold
 	p.forgetOrders()
 	var ended []*Lease
 	for _, l := range p.live {
@@ -159,27 +163,34 @@ func (p *Pool) order(change func() bool) bool {
 func (p *Pool) setDrained(node string, drained bool) (known bool) {
 	for key := range p.providers {
 		if key.Node == node {
-			mark(p.drained, node, drained)
+			p.markDrained(node, drained)
 			return true
 		}
 	}
 	return false
 }
 
+// markDrained gives a drain its number, unless the node is drained already.
+func (p *Pool) markDrained(node string, drained bool) {
+	switch {
+	case !drained:
+		delete(p.drained, node)
+	case p.drained[node] == 0:
+		p.drains++
+		p.drained[node] = p.drains
+	}
+}
+
 func (p *Pool) setDisabled(key Key, disabled bool) (known bool) {
 	if p.providers[key] == nil {
 		return false
 	}
-	mark(p.disabled, key, disabled)
-	return true
-}
-
-func mark[K comparable](set map[K]bool, key K, in bool) {
-	if in {
-		set[key] = true
+	if disabled {
+		p.disabled[key] = true
 	} else {
-		delete(set, key)
+		delete(p.disabled, key)
 	}
+	return true
 }
 
 func compareKeys(a, b Key) int {
@@ -187,7 +198,10 @@ func compareKeys(a, b Key) int {
 }
 
 // Drained tells whether a node was drained and not resumed.
-func (p *Pool) Drained(node string) bool {
+func (p *Pool) Drained(node string) bool { return p.DrainOf(node) != 0 }
+
+// DrainOf is the number of the drain that a node is in, 0 when it is in none. One that comes after a resume has another.
+func (p *Pool) DrainOf(node string) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.drained[node]
@@ -197,5 +211,5 @@ func (p *Pool) Drained(node string) bool {
 func (p *Pool) Closed(key Key) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.drained[key.Node] || p.disabled[key]
+	return p.drained[key.Node] != 0 || p.disabled[key]
 }

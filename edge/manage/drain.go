@@ -13,8 +13,11 @@ const (
 	drainDeadline    = 5 * time.Minute // when none is given
 	maxDrainDeadline = 24 * time.Hour
 	drainLook        = 100 * time.Millisecond
-	drainWord        = 5 * time.Second // between two reports of a number that stays the same
-	namedLeases      = 10              // in a sentence
+	// heardAfter is how long whoever sends requests may take to hear of a drain. What a backend was asked before says nothing
+	// of what runs after.
+	heardAfter  = time.Second
+	drainWord   = 5 * time.Second // between two reports of a number that stays the same
+	namedLeases = 10              // in a sentence
 )
 
 // drain is the operation node.drain. The node stays drained however it ends, until node.resume.
@@ -31,47 +34,66 @@ func (s *Site) drain(ctx context.Context, c *edge.Command) (map[string]any, erro
 	}
 	began := time.Now()
 	left, err := s.waitEmpty(ctx, c, deadline)
-	result := map[string]any{"node_id": c.NodeID, "in_flight": left, "waited_seconds": time.Since(began).Seconds()}
-	if left > 0 {
+	result := map[string]any{"node_id": c.NodeID, "in_flight": left.requests, "waited_seconds": time.Since(began).Seconds()}
+	if unknown := left.unknown(); len(unknown) > 0 {
+		result["in_flight"], result["unknown"] = nil, unknown
+	}
+	if left.requests > 0 {
 		result["running"] = s.runningAt(c.NodeID)
 	}
 	return result, err
 }
 
 // waitEmpty waits until nothing runs at a node, and gives what does still.
-func (s *Site) waitEmpty(ctx context.Context, c *edge.Command, deadline time.Duration) (left uint32, err error) {
+func (s *Site) waitEmpty(ctx context.Context, c *edge.Command, deadline time.Duration) (left work, err error) {
+	drain, since := s.pool.DrainOf(c.NodeID), time.Now().Add(heardAfter)
 	over := time.NewTimer(deadline)
 	defer over.Stop()
 	look := time.NewTicker(drainLook)
 	defer look.Stop()
-	var most, said uint32
+	var most, said uint64
 	var saidAt time.Time
-	for {
-		if left = s.inFlight(c.NodeID); left == 0 {
-			return 0, nil
+	for late := false; ; {
+		left = s.workAt(c.NodeID, since)
+		switch {
+		case s.pool.DrainOf(c.NodeID) != drain: // after the look: what it saw was drained
+			return left, edge.Failed("The node was resumed, or declared anew, before it was empty.")
+		case left.none():
+			return left, nil
+		case late, left.hopeless():
+			return left, edge.Failed(s.whatIsLeft(c.NodeID, left, deadline))
 		}
-		if !s.pool.Drained(c.NodeID) {
-			return left, edge.Failed("The node was resumed before it was empty.")
-		}
-		most = max(most, left)
-		if left != said || time.Since(saidAt) >= drainWord {
-			c.Progress(int(100*(most-left)/most), stillRun(left))
-			said, saidAt = left, time.Now()
+		most = max(most, left.requests)
+		if left.requests != said || time.Since(saidAt) >= drainWord {
+			c.Progress(int(100*(most-left.requests)/max(most, 1)), left.word())
+			said, saidAt = left.requests, time.Now()
 		}
 		select {
 		case <-look.C:
 		case <-over.C:
-			if left = s.inFlight(c.NodeID); left == 0 {
-				return 0, nil
-			}
-			return left, edge.Failed(fmt.Sprintf("%s after %v%s", strings.TrimSuffix(stillRun(left), "."), deadline, s.names(c.NodeID)))
+			late = true
 		case <-ctx.Done():
 			return left, ctx.Err()
 		}
 	}
 }
 
-func stillRun(n uint32) string {
+// whatIsLeft says why a drain has come to no end.
+func (s *Site) whatIsLeft(nodeID string, left work, after time.Duration) string {
+	var sentences []string
+	if left.requests > 0 {
+		sentences = append(sentences, fmt.Sprintf("%s after %v%s", strings.TrimSuffix(stillRun(left.requests), "."), after, s.names(nodeID)))
+	}
+	if len(left.untold) > 0 {
+		sentences = append(sentences, fmt.Sprintf("What runs at %s isn't known, since nothing tells.", strings.Join(left.untold, ", ")))
+	}
+	if len(left.unheard) > 0 {
+		sentences = append(sentences, fmt.Sprintf("What runs at %s isn't known, since it told nothing after the drain.", strings.Join(left.unheard, ", ")))
+	}
+	return strings.Join(sentences, " ")
+}
+
+func stillRun(n uint64) string {
 	if n == 1 {
 		return "1 request still runs."
 	}
@@ -119,7 +141,7 @@ func (s *Site) gauges(nodeID string) []map[string]any {
 	var at []map[string]any
 	for _, n := range s.Nodes() {
 		for _, p := range n.Providers {
-			if running := p.General.InFlight + p.LongContext.InFlight; n.ID == nodeID && running > 0 && !s.leased(n.ID, p.ID) {
+			if running := requestsAt(p); n.ID == nodeID && running > 0 && !s.leased(n.ID, p.ID) {
 				at = append(at, map[string]any{"provider_id": p.ID, "in_flight": running})
 			}
 		}

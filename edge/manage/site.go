@@ -99,15 +99,17 @@ func (s *Site) roomOf(n edge.Node, p edge.Provider) lease.Provider {
 		Key: lease.Key{Node: n.ID, Provider: p.ID}, General: p.General.Capacity, LongContext: p.LongContext.Capacity,
 		Offline: !n.Connected || p.Health == edge.Offline, Suspect: p.Health == edge.Degraded,
 	}
-	if s.leased(n.ID, p.ID) { // else it is known for the sake of orders alone, and serves nothing here
+	if s.leased(n.ID, p.ID) {
 		r.Models = p.Models
+	} else {
+		r.OrdersOnly = true
 	}
 	return r
 }
 
 func equalRoom(a, b lease.Provider) bool {
 	return a.Key == b.Key && a.General == b.General && a.LongContext == b.LongContext && a.Offline == b.Offline && a.Suspect == b.Suspect &&
-		slices.Equal(a.Models, b.Models)
+		a.OrdersOnly == b.OrdersOnly && slices.Equal(a.Models, b.Models)
 }
 
 // Nodes implements edge.Site.
@@ -133,7 +135,7 @@ func (s *Site) Nodes() []edge.Node {
 	return nodes
 }
 
-// counted is a provider with the Edge's own numbers.
+// counted is a provider with the Edge's own numbers, which are known whatever its backend tells.
 func counted(p edge.Provider, l lease.Load) edge.Provider {
 	p.General.InFlight, p.General.Queued = l.InFlight, l.Queued
 	p.LongContext.InFlight, p.LongContext.Queued = l.LongInFlight, l.LongQueued
@@ -145,16 +147,4 @@ func counted(p edge.Provider, l lease.Load) edge.Provider {
 		p.Status = edge.Available
 	}
 	return p
-}
-
-// inFlight counts what runs at a node, by its providers' numbers.
-func (s *Site) inFlight(nodeID string) (sum uint32) {
-	for _, n := range s.Nodes() {
-		for _, p := range n.Providers {
-			if n.ID == nodeID {
-				sum += p.General.InFlight + p.LongContext.InFlight
-			}
-		}
-	}
-	return sum
 }

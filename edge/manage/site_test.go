@@ -3,7 +3,6 @@ package manage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -24,13 +23,25 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fakeSite struct {
 	mu      sync.Mutex
 	nodes   []edge.Node
+	loadAt  func(providerID string) time.Time // nil: a load is always of just now
 	changed func()
 }
 
 func (f *fakeSite) Nodes() []edge.Node {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.nodes
+	if f.loadAt == nil {
+		f.loadAt = func(string) time.Time { return time.Now() }
+	}
+	nodes := slices.Clone(f.nodes)
+	for i := range nodes {
+		nodes[i].Providers = slices.Clone(nodes[i].Providers)
+		for j := range nodes[i].Providers {
+			p := &nodes[i].Providers[j]
+			p.LoadAt = f.loadAt(p.ID)
+		}
+	}
+	return nodes
 }
 
 func (f *fakeSite) Run(ctx context.Context, changed func()) {
@@ -121,6 +132,8 @@ func TestNumbersAreTheLeases(t *testing.T) {
 		if b := s.Nodes()[0].Providers[1]; b.General.InFlight != 9 {
 			t.Errorf("what isn't leased is %+v", b)
 		}
+		f.set(func(_ *edge.Node, p *edge.Provider) { p.Status = "" })
+		check("full, and what its backend does can't be read", edge.Busy, 2, 1)
 		f.set(func(_ *edge.Node, p *edge.Provider) { p.Health, p.Status = edge.Degraded, edge.Unavailable })
 		check("degraded", edge.Unavailable, 2, 1)
 		first.Release()
@@ -177,70 +190,6 @@ func TestUnderLoadItIsToldAtItsPace(t *testing.T) {
 // do runs an operation as the Edge does.
 func do(t *testing.T, s *Site, operation, node string, parameters map[string]any) (map[string]any, error) {
 	return s.Operations()[operation](t.Context(), &edge.Command{ID: "c", Operation: operation, NodeID: node, Parameters: parameters})
-}
-
-func TestADrainWaitsForWhatRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, f, _ := running(t)
-		f.mu.Lock()
-		f.nodes[0].Providers[1].General.InFlight = 0
-		f.mu.Unlock()
-		l := acquire(t, s)
-		go func() {
-			time.Sleep(time.Minute)
-			if _, err := s.Pool().Acquire(t.Context(), "m", false); !errors.Is(err, lease.ErrNoProvider) {
-				t.Errorf("while it drains a request is told %v", err)
-			}
-			if p := s.shown(); p.Status != edge.Unavailable || p.Health != edge.Online || p.General.InFlight != 1 {
-				t.Errorf("while it drains it is %+v", p)
-			}
-			l.Release()
-		}()
-		result, err := do(t, s, "node.drain", "n", nil)
-		if waited, _ := result["waited_seconds"].(float64); err != nil || waited < 60 || waited > 61 || result["in_flight"] != uint32(0) {
-			t.Errorf("it ended with %v, %v", result, err)
-		}
-		if l.Context().Err() == nil || !errors.Is(context.Cause(l.Context()), context.Canceled) {
-			t.Errorf("the lease ended with %v", context.Cause(l.Context()))
-		}
-		if _, err := do(t, s, "node.resume", "n", nil); err != nil || s.shown().Status != edge.Available {
-			t.Errorf("resumed it is %+v, %v", s.shown(), err)
-		}
-	})
-}
-
-func TestADrainEndsAtItsDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _, _ := running(t)
-		l := acquire(t, s)
-		result, err := do(t, s, "node.drain", "n", map[string]any{"deadline_seconds": 30.0})
-		want := fmt.Sprintf("10 requests still run after 30s: %s (m at a, 30s), 9 at b.", l.ID)
-		if err == nil || err.Error() != want || result["in_flight"] != uint32(10) || len(result["running"].([]any)) != 2 {
-			t.Errorf("it ended with %v, %v; want %s", result, err, want)
-		}
-		if !s.Pool().Drained("n") || l.Context().Err() != nil {
-			t.Error("the node isn't drained any more, or its lease was cut")
-		}
-		l.Release()
-		_, err = do(t, s, "node.drain", "n", map[string]any{"deadline_seconds": 0.0})
-		if err == nil || err.Error() != "9 requests still run after 0s: 9 at b." {
-			t.Errorf("by the gauges it ended with %v", err)
-		}
-	})
-}
-
-func TestAResumeEndsADrain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _, _ := running(t)
-		acquire(t, s)
-		go func() {
-			time.Sleep(time.Second)
-			_, _ = do(t, s, "node.resume", "n", nil)
-		}()
-		if _, err := do(t, s, "node.drain", "n", nil); err == nil || !strings.Contains(err.Error(), "resumed") {
-			t.Errorf("it ended with %v", err)
-		}
-	})
 }
 
 func TestRuns(t *testing.T) {

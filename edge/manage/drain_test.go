@@ -1,0 +1,196 @@
+package manage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"iop/edge"
+	"iop/edge/lease"
+)
+
+func TestADrainWaitsForWhatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f, _ := running(t)
+		f.mu.Lock()
+		f.nodes[0].Providers[1].General.InFlight = 0
+		f.mu.Unlock()
+		l := acquire(t, s)
+		go func() {
+			time.Sleep(time.Minute)
+			if _, err := s.Pool().Acquire(t.Context(), "m", false); !errors.Is(err, lease.ErrNoProvider) {
+				t.Errorf("while it drains a request is told %v", err)
+			}
+			if p := s.shown(); p.Status != edge.Unavailable || p.Health != edge.Online || p.General.InFlight != 1 {
+				t.Errorf("while it drains it is %+v", p)
+			}
+			l.Release()
+		}()
+		result, err := do(t, s, "node.drain", "n", nil)
+		if waited, _ := result["waited_seconds"].(float64); err != nil || waited < 60 || waited > 61 || result["in_flight"] != uint64(0) {
+			t.Errorf("it ended with %v, %v", result, err)
+		}
+		if l.Context().Err() == nil || !errors.Is(context.Cause(l.Context()), context.Canceled) {
+			t.Errorf("the lease ended with %v", context.Cause(l.Context()))
+		}
+		if _, err := do(t, s, "node.resume", "n", nil); err != nil || s.shown().Status != edge.Available {
+			t.Errorf("resumed it is %+v, %v", s.shown(), err)
+		}
+	})
+}
+
+func TestADrainEndsAtItsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _, _ := running(t)
+		l := acquire(t, s)
+		result, err := do(t, s, "node.drain", "n", map[string]any{"deadline_seconds": 30.0})
+		want := fmt.Sprintf("10 requests still run after 30s: %s (m at a, 30s), 9 at b.", l.ID)
+		if err == nil || err.Error() != want || result["in_flight"] != uint64(10) || len(result["running"].([]any)) != 2 {
+			t.Errorf("it ended with %v, %v; want %s", result, err, want)
+		}
+		if !s.Pool().Drained("n") || l.Context().Err() != nil {
+			t.Error("the node isn't drained any more, or its lease was cut")
+		}
+		l.Release()
+		_, err = do(t, s, "node.drain", "n", map[string]any{"deadline_seconds": 0.0})
+		if err == nil || err.Error() != "9 requests still run after 0s: 9 at b." {
+			t.Errorf("by the gauges it ended with %v", err)
+		}
+	})
+}
+
+// drained runs a drain of a node at which nothing is said to run at b, and counts.
+func drained(t *testing.T, s *Site, deadline float64) (result map[string]any, err error, took time.Duration) {
+	t.Helper()
+	began := time.Now()
+	result, err = do(t, s, "node.drain", "n", map[string]any{"deadline_seconds": deadline})
+	return result, err, time.Since(began)
+}
+
+// A 0 counts that was told of a time when whoever sends requests had heard of the drain; everything else isn't known.
+func TestADrainBelievesNoZeroThatSaysNothing(t *testing.T) {
+	const unknown = "What runs at b isn't known, since "
+	probed := func(interval time.Duration) func() func(string) time.Time {
+		return func() func(string) time.Time {
+			began := time.Now()
+			return func(string) time.Time { return began.Add(time.Since(began).Truncate(interval)) }
+		}
+	}
+	for name, c := range map[string]struct {
+		loadAt  func() func(string) time.Time
+		offline bool
+		want    string
+		took    time.Duration // at least, and a look more at most
+	}{
+		"told all the time":        {probed(time.Nanosecond), false, "", time.Second},
+		"told every 5 s":           {probed(5 * time.Second), false, "", 5 * time.Second},
+		"told before it alone":     {probed(time.Hour), false, unknown + "it told nothing after the drain.", 30 * time.Second},
+		"told nothing":             {func() func(string) time.Time { return func(string) time.Time { return time.Time{} } }, false, unknown + "nothing tells.", 0},
+		"told nothing, and is off": {func() func(string) time.Time { return func(string) time.Time { return time.Time{} } }, true, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, f, _ := running(t)
+				f.mu.Lock()
+				f.nodes[0].Providers[1].General.InFlight = 0
+				if c.offline {
+					f.nodes[0].Providers[1] = edge.Provider{ID: "b", Health: edge.Offline, Status: edge.Unavailable}
+				}
+				f.loadAt = c.loadAt()
+				f.mu.Unlock()
+				result, err, took := drained(t, s, 30)
+				if took < c.took || took > c.took+drainLook {
+					t.Errorf("it took %v", took)
+				}
+				if c.want == "" && (err != nil || result["in_flight"] != uint64(0) || result["unknown"] != nil) {
+					t.Errorf("it ended with %v, %v", result, err)
+				}
+				if c.want != "" && (err == nil || err.Error() != c.want || result["in_flight"] != nil || fmt.Sprint(result["unknown"]) != "[b]") {
+					t.Errorf("it ended with %v, %v; want %s", result, err, c.want)
+				}
+				if !s.Pool().Drained("n") {
+					t.Error("the node isn't drained")
+				}
+			})
+		})
+	}
+}
+
+func TestADrainSaysWhatRunsAndWhatIsntKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f, _ := running(t)
+		f.mu.Lock()
+		f.loadAt = func(string) time.Time { return time.Time{} }
+		f.nodes[0].Providers[1].General.InFlight = 0
+		f.mu.Unlock()
+		l := acquire(t, s)
+		result, err, _ := drained(t, s, 1)
+		want := fmt.Sprintf("1 request still runs after 1s: %s (m at a, 1s). What runs at b isn't known, since nothing tells.", l.ID)
+		if err == nil || err.Error() != want || result["in_flight"] != nil || len(result["running"].([]any)) != 1 {
+			t.Errorf("it ended with %v, %v; want %s", result, err, want)
+		}
+		if _, err := structpb.NewStruct(result); err != nil {
+			t.Errorf("the result can't be told: %v", err)
+		}
+	})
+}
+
+func TestADrainCountsMoreThan32BitsHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f, _ := running(t)
+		f.mu.Lock()
+		f.nodes[0].Providers[1].General.InFlight, f.nodes[0].Providers[1].LongContext.InFlight = math.MaxUint32, 1
+		f.mu.Unlock()
+		if result, err, _ := drained(t, s, 2); err == nil || result["in_flight"] != uint64(1<<32) {
+			t.Errorf("it ended with %v, %v", result, err)
+		}
+	})
+}
+
+// A drain that was resumed has ended, whether or not the node is empty, or drained again, when that is seen.
+func TestADrainThatWasResumedDoesntSucceed(t *testing.T) {
+	for name, after := range map[string]func(*Site){
+		"resumed":                 func(s *Site) { s.Pool().Resume("n") },
+		"resumed and drained":     func(s *Site) { s.Pool().Resume("n"); s.Pool().Drain("n") },
+		"resumed at the deadline": func(s *Site) { time.Sleep(30*time.Second - drainLook/2 - time.Millisecond); s.Pool().Resume("n") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, f, _ := running(t)
+				f.mu.Lock()
+				f.nodes[0].Providers = f.nodes[0].Providers[:1]
+				f.mu.Unlock()
+				l := acquire(t, s)
+				go func() {
+					time.Sleep(drainLook / 2) // between two looks
+					after(s)
+					l.Release()
+				}()
+				if result, err, _ := drained(t, s, 30); err == nil || !strings.Contains(err.Error(), "was resumed") {
+					t.Errorf("it ended with %v, %v", result, err)
+				}
+			})
+		})
+	}
+}
+
+func TestAResumeEndsADrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _, _ := running(t)
+		acquire(t, s)
+		go func() {
+			time.Sleep(time.Second)
+			_, _ = do(t, s, "node.resume", "n", nil)
+		}()
+		if _, err := do(t, s, "node.drain", "n", nil); err == nil || !strings.Contains(err.Error(), "resumed") {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+}
