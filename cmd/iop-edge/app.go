@@ -62,7 +62,7 @@ func (a *app) openPassThrough(cfg *configs.Edge, probed *edge.ProbedSite) error 
 		Worked:            func(k lease.Key) { probed.Worked(k.Node, k.Provider) },
 		LongContextTokens: p.LongContextTokens, QueueTimeout: p.QueueTimeout, Token: p.Token, Logger: a.log,
 	})
-	a.servers = append(a.servers, served{passthrough.NewServer(a.through, a.log), listener})
+	a.servers = append(a.servers, served{a.through.NewServer(), listener})
 	a.log.Info("Requests can go through the Edge.", "pass_through_listen", listener.Addr().String())
 	return nil
 }

@@ -31,6 +31,8 @@ const (
 	bodyTime = time.Minute
 	// runTime bounds a request as a whole: a lease must not be held for ever by two sides that have forgotten each other.
 	runTime = time.Hour
+	// lastWrite is how long a caller may take for what is written to it when its lease has ended.
+	lastWrite = 3 * time.Second
 )
 
 // Options make a Handler.
@@ -118,8 +120,12 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) {
 		fail(w, errOverloaded)
 		return
 	}
-	defer h.held.Release(weight)
+	defer func() { h.held.Release(weight) }()
 	body, model, wrong := readRequest(w, r)
+	if read := max(int64(len(body)), leastHeld); read < weight {
+		h.held.Release(weight - read)
+		weight = read
+	}
 	if wrong != nil {
 		fail(w, wrong)
 		return
@@ -132,12 +138,28 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer l.Release()
+	defer endWritesWith(l.Context(), w)()
 	target := h.opts.Target(l.Key)
 	if target == nil {
 		fail(w, errGone)
 		return
 	}
 	h.forward(w, r, l, target, body)
+}
+
+// endWritesWith sees to it that nobody writes for long to a caller that doesn't read, once ctx has ended: a write knows no
+// context. done is called when nothing is written any more.
+func endWritesWith(ctx context.Context, w http.ResponseWriter) (done func()) {
+	set := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(set)
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(lastWrite)) // not every writer has deadlines; a test's hasn't
+	})
+	return func() {
+		if !stop() {
+			<-set // else the next request on the connection might have the deadline
+		}
+	}
 }
 
 func (h *Handler) isLong(bytes int) bool {
@@ -183,11 +205,11 @@ func (h *Handler) models(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, list)
 }
 
-// NewServer is the server of a Handler, with its time limits. Shutdown lets what runs go on; Close cuts it.
-func NewServer(h *Handler, log *slog.Logger) *http.Server {
+// NewServer makes a server of the Handler, with its time limits. Shutdown lets what runs go on; Close cuts it.
+func (h *Handler) NewServer() *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // of callers that hang up and the like
+		ErrorLog: slog.NewLogLogger(h.log.Handler(), slog.LevelDebug), // of callers that hang up and the like
 	}
 }
 

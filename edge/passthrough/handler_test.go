@@ -12,12 +12,14 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"iop/edge/lease"
+	"iop/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -93,21 +95,9 @@ func (s *site) says(resp *http.Response) (status int, code string) {
 	return resp.StatusCode, e.Error.Code
 }
 
-// until waits for what another goroutine does.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for range 1000 {
-		if is() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("%s: not in time", what)
-}
-
 func (s *site) idle() {
 	s.t.Helper()
-	until(s.t, "the lease is released", func() bool { return s.pool.Loads()[key] == lease.Load{} })
+	testkit.Eventually(s.t, "the lease is released", func() bool { return s.pool.Loads()[key] == lease.Load{} })
 }
 
 func TestTheAddressOfAProviderMayHaveAPath(t *testing.T) {
@@ -186,7 +176,7 @@ func TestACallerThatHangsUpGivesItsRoomBack(t *testing.T) {
 	s := newSite(t, Options{}, stuck)
 	ctx, hangUp := context.WithCancel(t.Context())
 	go func() {
-		until(t, "it runs", func() bool { return s.pool.Loads()[key].InFlight == 1 })
+		testkit.Eventually(t, "it runs", func() bool { return s.pool.Loads()[key].InFlight == 1 })
 		hangUp()
 	}()
 	req, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/completions", strings.NewReader(ask))
@@ -209,7 +199,7 @@ func TestWhoeverEndsTheLeaseIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, Options{}, stuck)
 			go func() {
-				until(t, "it runs", func() bool { return s.pool.Loads()[key].InFlight == 1 })
+				testkit.Eventually(t, "it runs", func() bool { return s.pool.Loads()[key].InFlight == 1 })
 				c.end(s.pool)
 			}()
 			if status, code := s.says(s.post("/v1/completions", ask)); status != 503 || code != c.code {
@@ -233,7 +223,7 @@ func TestNoRoom(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	gone := make(chan struct{})
 	go func() { _, _ = s.pool.Acquire(ctx, "m", false); close(gone) }()
-	until(t, "another waits", func() bool { return s.pool.Loads()[key].Queued == 1 })
+	testkit.Eventually(t, "another waits", func() bool { return s.pool.Loads()[key].Queued == 1 })
 	resp = s.post("/v1/completions", ask)
 	if status, code := s.says(resp); status != 429 || code != "queue_full" || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("when the queue is full it is told %d %s", status, code)
@@ -338,13 +328,20 @@ func TestModels(t *testing.T) {
 	}
 }
 
-func TestBodiesAreBoundedTogether(t *testing.T) {
-	s := newSite(t, Options{}, stuck)
-	if !s.handler.held.TryAcquire(heldBytes - leastHeld + 1) {
-		t.Fatal("no room")
-	}
-	if status, code := s.says(s.post("/v1/completions", ask)); status != 503 || code != "overloaded" {
-		t.Errorf("answered %d %s", status, code)
+// An answer that an API gives without its engine is no sign that the engine works.
+func TestOnlySuccessIsASignOfWork(t *testing.T) {
+	for status, want := range map[int]int32{200: 1, 201: 1, 400: 0, 404: 0, 429: 0, 500: 0, 503: 0} {
+		var worked atomic.Int32
+		s := newSite(t, Options{Worked: func(lease.Key) { worked.Add(1) }}, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "{}")
+		})
+		resp := s.post("/v1/completions", ask)
+		_, _ = io.Copy(io.Discard, resp.Body)
+		s.idle()
+		if resp.StatusCode != status || worked.Load() != want {
+			t.Errorf("%d is passed on as %d, and says %d times that it worked", status, resp.StatusCode, worked.Load())
+		}
 	}
 }
 

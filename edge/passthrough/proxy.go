@@ -76,7 +76,7 @@ func (h *Handler) passOn(resp *http.Response) error {
 	}
 	l := wayOf(resp.Request).lease
 	resp.Header.Set("X-IOP-Lease", l.ID) // for run.cancel
-	if resp.StatusCode < 500 {
+	if resp.StatusCode < 300 {           // what is wrong with a request is told without the engine behind
 		resp.Body = &watched{ReadCloser: resp.Body, ended: func() { h.opts.Worked(l.Key) }}
 	}
 	return nil
