@@ -12,9 +12,12 @@ import (
 )
 
 // call runs an operation and makes an answer of whatever comes of it.
-func (c *commands) call(r *run, cmd *Command) *iopv1.EdgeCommandResponse {
-	result, err := c.callSafely(cmd)
-	response := &iopv1.EdgeCommandResponse{CommandId: r.id, Outcome: iopv1.CommandOutcome_COMMAND_OUTCOME_SUCCEEDED}
+func (c *commands) call(ctx context.Context, cmd *Command) *iopv1.EdgeCommandResponse {
+	result, err := c.callSafely(ctx, cmd)
+	if errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), errCrowded) {
+		err = errCrowded
+	}
+	response := &iopv1.EdgeCommandResponse{CommandId: cmd.ID, Outcome: iopv1.CommandOutcome_COMMAND_OUTCOME_SUCCEEDED}
 	if result != nil {
 		s, encodeErr := structpb.NewStruct(result)
 		if encodeErr != nil && err == nil {
@@ -27,20 +30,20 @@ func (c *commands) call(r *run, cmd *Command) *iopv1.EdgeCommandResponse {
 	}
 	response.Outcome, response.Message = c.verdict(err)
 	if response.Outcome == iopv1.CommandOutcome_COMMAND_OUTCOME_FAILED {
-		c.log.Warn("A command failed.", "command_id", r.id, "operation", cmd.Operation, "error", err)
+		c.log.Warn("A command failed.", "command_id", cmd.ID, "operation", cmd.Operation, "error", err)
 	}
 	return response
 }
 
 // callSafely turns a panic into an error.
-func (c *commands) callSafely(cmd *Command) (result map[string]any, err error) {
+func (c *commands) callSafely(ctx context.Context, cmd *Command) (result map[string]any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			c.log.Error("An operation panicked.", "command_id", cmd.ID, "operation", cmd.Operation, "panic", p, "stack", string(debug.Stack()))
 			result, err = nil, errPanicked
 		}
 	}()
-	return c.operations[cmd.Operation](c.ctx, cmd)
+	return c.operations[cmd.Operation](ctx, cmd)
 }
 
 // verdict is the outcome and the sentence that an error means. Only sentences that were made to be told are told.

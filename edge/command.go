@@ -9,8 +9,8 @@ import (
 // Operation runs one command, in a goroutine of its own, and gives its result: a map of what JSON knows (nil, bool,
 // float64 and other numbers, string, []any, map[string]any), or nil.
 //
-// It ends by itself, or when ctx does, which is when the Edge stops. Nothing else ends it: the Control Plane only waits
-// for its first answer. One that is done soon is the answer; one that goes on, or reports progress, is answered as
+// It ends by itself, or when ctx does, which is when the Edge stops, or when it lasts and 32 others do already. Nothing else
+// ends it: the Control Plane only waits for its first answer. One that is done soon is the answer; one that goes on, or reports progress, is answered as
 // accepted, and its end travels as an event.
 //
 // An error makes the command failed. Its text stays in the Edge's log unless it was made by Rejected or Failed, whose

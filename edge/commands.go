@@ -13,8 +13,11 @@ import (
 )
 
 const (
-	// maxRunning bounds the commands that run at once; one more is rejected.
-	maxRunning = 32
+	// maxLasting bounds the commands that run on after they were accepted; one more is ended as failed.
+	maxLasting = 32
+	// maxFresh bounds those that run and weren't answered yet; one more is rejected. Having room of their own, quick ones run
+	// whatever lasts: above all those that end what lasts.
+	maxFresh = 32
 	// acceptAfter is how long a command may run before it is answered as accepted.
 	acceptAfter = 250 * time.Millisecond
 	// maxCommandIDBytes is well over any id that a Control Plane makes; a longer one is not worth remembering.
@@ -55,7 +58,11 @@ type run struct {
 	replyTo  uint64
 	accepted bool // it was told that events follow
 	started  time.Time
+	end      context.CancelCauseFunc
 }
+
+// errCrowded ends a command that lasts when enough others do.
+var errCrowded = Failed(fmt.Sprintf("The Edge runs %d lasting commands already; this one was ended.", maxLasting))
 
 func newCommands(operations map[string]Operation, clock *serverClock, event func(*iopv1.EdgeCommandEvent), stateFile string, log *slog.Logger) *commands {
 	c := &commands{operations: operations, clock: clock, event: event, log: log, outcomes: newOutcomes(maxOutcomes, maxOutcomeBytes)}
@@ -93,15 +100,17 @@ func (c *commands) request(from answerer, replyTo uint64, req *iopv1.EdgeCommand
 		from.answerCommand(replyTo, refused)
 		return
 	}
-	r := &run{id: id, from: from, replyTo: replyTo, started: time.Now()}
+	ctx, end := context.WithCancelCause(c.ctx)
+	r := &run{id: id, from: from, replyTo: replyTo, started: time.Now(), end: end}
 	c.outcomes.begin(id, r)
 	c.version++
 	c.log.Info("A command starts.", "command_id", id, "operation", req.Operation, "node_id", clip(req.NodeId), "requested_by", clip(req.RequestedBy), "request_id", clip(req.RequestId))
-	c.idle.Go(func() { c.run(r, req) })
+	c.idle.Go(func() { c.run(ctx, r, req) })
 }
 
 // refusal tells why a new command isn't started; empty when it is.
 func (c *commands) refusal(req *iopv1.EdgeCommandRequest) string {
+	running, lasting := len(c.outcomes.running), c.lasting()
 	switch {
 	case !usableID(req.CommandId):
 		return "The command has no usable id."
@@ -111,16 +120,27 @@ func (c *commands) refusal(req *iopv1.EdgeCommandRequest) string {
 		return "The command arrived after its time was up."
 	case c.stopping:
 		return "The Edge is stopping."
-	case len(c.outcomes.running) >= maxRunning:
-		return fmt.Sprintf("The Edge runs %d commands already.", maxRunning)
+	case running-lasting >= maxFresh, running >= maxFresh+maxLasting: // the latter where operations don't end that should
+		return fmt.Sprintf("The Edge runs %d commands already.", running)
 	}
 	return ""
+}
+
+// lasting counts the commands that were accepted and run.
+func (c *commands) lasting() (n int) {
+	for _, r := range c.outcomes.running {
+		if r.accepted {
+			n++
+		}
+	}
+	return n
 }
 
 func usableID(id string) bool { return id != "" && len(id) <= maxCommandIDBytes }
 
 // run is a command's goroutine.
-func (c *commands) run(r *run, req *iopv1.EdgeCommandRequest) {
+func (c *commands) run(ctx context.Context, r *run, req *iopv1.EdgeCommandRequest) {
+	defer r.end(nil)
 	wait := acceptAfter
 	if req.Timeout != nil { // the asker doesn't wait longer than that
 		wait = min(wait, max(req.Timeout.AsDuration()/2, 0))
@@ -133,7 +153,7 @@ func (c *commands) run(r *run, req *iopv1.EdgeCommandRequest) {
 		c.save()
 	}()
 	c.save() // before it does anything, so that a new process doesn't run the same command again
-	response = c.call(r, &Command{
+	response = c.call(ctx, &Command{
 		ID: req.CommandId, Operation: req.Operation, NodeID: req.NodeId,
 		Parameters: parametersOf(req), RequestedBy: req.RequestedBy, RequestID: req.RequestId,
 		progress: func(percent int, message string) { c.progress(r, percent, message) },
@@ -148,10 +168,13 @@ func (c *commands) lockedAccept(r *run) {
 	}
 }
 
-// accept tells whoever waits that the command goes on, once.
+// accept tells whoever waits that the command goes on, once. One too many doesn't go on for long.
 func (c *commands) accept(r *run) {
 	if r.accepted {
 		return
+	}
+	if c.lasting() >= maxLasting {
+		r.end(errCrowded)
 	}
 	r.accepted = true
 	r.from.answerCommand(r.replyTo, acceptedResponse(r.id))

@@ -237,30 +237,6 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-func TestTooManyCommandsAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		cp, runs := newFakeCP(t), atomic.Int32{}
-		startEdge(t, cp, Options{Operations: one("long", lasting(time.Minute, &runs))})
-		p := cp.accept()
-		for i := range maxRunning + 1 {
-			p.command(uint64(i+1), call(fmt.Sprint(i), "long"))
-		}
-		refused := 0
-		for range maxRunning + 1 {
-			e := p.nextBut()
-			for e.GetEdgeCommandResponse() == nil {
-				e = p.nextBut()
-			}
-			if e.GetEdgeCommandResponse().Outcome == rejected {
-				refused++
-			}
-		}
-		if refused != 1 || int(runs.Load()) != maxRunning {
-			t.Errorf("%d refused, %d run", refused, runs.Load())
-		}
-	})
-}
-
 func TestARepeatedCommandRunsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cp, runs := newFakeCP(t), atomic.Int32{}
