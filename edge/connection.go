@@ -12,9 +12,10 @@ import (
 	"iop/wire"
 )
 
-// What may wait to be written. A Control Plane asks at most some dozens of questions at once; one that lets this much pile
-// up doesn't read, and the connection is ended: the next one starts with a whole snapshot and the question after every
-// command, so that nothing is lost that matters.
+// What may wait to be written. When it is full a question after the status is answered with an Error, for which there is
+// mostly room where a snapshot has none, and a push waits for its turn. When there is no room even for what is small, the
+// Control Plane doesn't read, and the connection is ended: the next one starts with a whole snapshot and the question after
+// every command, so that nothing is lost that matters.
 var linkOptions = wire.LinkOptions{MaxQueueFrames: 4096, MaxQueueBytes: 16 << 20, WriteTimeout: 10 * time.Second}
 
 // connection is one link to the Control Plane after its hello. Its owner takes what comes from in, until that is closed;
@@ -93,27 +94,29 @@ func (c *connection) broken(err error) {
 // discard reads on until the link, which sets a deadline, closes.
 func (c *connection) discard() { _, _ = io.Copy(io.Discard, c.conn) }
 
-// send hands over a message. It is false when the connection is over. What can't be sent at all is logged and
-// dropped.
+// send hands over a message. It is false when the connection is over, as it is when there is no room. What can't be sent
+// at all is logged and dropped.
 func (c *connection) send(e *iopv1.Envelope) bool {
+	r := c.trySend(e)
+	if r == wire.Full {
+		c.ended("The Control Plane doesn't read what it is sent.")
+		c.link.Abort()
+	}
+	return r == wire.Sent || r == wire.Queued
+}
+
+// trySend is send for what can be done without: it is Full when there is no room.
+func (c *connection) trySend(e *iopv1.Envelope) wire.SendResult {
 	frame, err := wire.AppendFrame(nil, e)
 	if err != nil {
 		c.log.Error("A message can't be encoded and is not sent.", "error", err)
-		return true
+		return wire.Sent
 	}
 	if size := len(frame) - wire.HeaderBytes; size > c.maxFrame {
 		c.log.Error("A message is over the frame limit and is not sent.", "bytes", size, "max_frame_bytes", c.maxFrame)
-		return true
+		return wire.Sent
 	}
-	switch c.link.SendFrame(frame) {
-	case wire.Full:
-		c.ended("The Control Plane doesn't read what it is sent.")
-		c.link.Abort()
-		return false
-	case wire.Closed:
-		return false
-	}
-	return true
+	return c.link.SendFrame(frame)
 }
 
 // fits is asked before anything is sent whose size others decide: what the Control Plane can't take ends the connection, and

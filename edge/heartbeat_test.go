@@ -72,6 +72,13 @@ func TestPushes(t *testing.T) {
 	if !p.take(two, at(2*time.Second)) {
 		t.Error("a change is no news")
 	}
+	p.refused()
+	if p.due(at(2*time.Second)) || !p.due(at(3*time.Second)) || !p.take(two, at(3*time.Second)) {
+		t.Error("what had no room isn't tried again after the gap")
+	}
+	if p.changed = true; p.take(two, at(4*time.Second)) {
+		t.Error("what was pushed at the second try is news")
+	}
 }
 
 func TestServerClock(t *testing.T) {
@@ -96,9 +103,8 @@ func TestServerClock(t *testing.T) {
 			t.Errorf("moment %v at %v: expired %v", x.moment.Sub(server), x.now, got)
 		}
 	}
-	wrong := server.Add(time.Hour)
-	c.read(at(3*time.Second), at(13*time.Second), wrong) // a round trip of 10 s knows less than what we have
-	if c.expired(server.Add(time.Minute), at(14*time.Second)) {
+	c.read(at(3*time.Second), at(13*time.Second), server.Add(13*time.Second)) // a round trip of 10 s knows less than what we have
+	if c.expired(server.Add(16*time.Second), at(14*time.Second)) {
 		t.Error("a bad reading replaced a good one")
 	}
 	c.read(at(20*time.Second), at(20*time.Second), server.Add(30*time.Second))
@@ -109,6 +115,11 @@ func TestServerClock(t *testing.T) {
 	if !c.expired(server.Add(8*time.Hour), at(5*time.Hour+4*time.Second)) {
 		t.Error("an old reading is kept for ever")
 	}
+	c.read(at(5*time.Hour+5*time.Second), at(5*time.Hour+15*time.Second), server.Add(3*time.Hour)) // not by much better, and it can't be as we think
+	if c.expired(server.Add(4*time.Hour), at(5*time.Hour+15*time.Second)) || !c.expired(server.Add(2*time.Hour), at(5*time.Hour+15*time.Second)) {
+		t.Error("a reading stands that a new one proves false")
+	}
+	c.read(at(5*time.Hour+20*time.Second), at(5*time.Hour+20*time.Second), server.Add(9*time.Hour))
 	c.read(at(6*time.Hour), at(5*time.Hour), time.Unix(0, 0)) // received before it was sent
 	if !c.expired(server.Add(8*time.Hour), at(6*time.Hour)) {
 		t.Error("an impossible reading is taken")

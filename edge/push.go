@@ -11,6 +11,7 @@ type pushes struct {
 	at      time.Time // of the last push; zero: none yet
 	changed bool      // something may have changed since
 	sent    []Node
+	untold  bool // sent was not
 }
 
 func (p *pushes) due(now time.Time) bool {
@@ -26,9 +27,12 @@ func (p *pushes) wake() (at time.Time, waiting bool) {
 func (p *pushes) take(nodes []Node, now time.Time) bool {
 	first := p.at.IsZero()
 	p.changed = false
-	if !first && equalNodes(p.sent, nodes) {
+	if !first && !p.untold && equalNodes(p.sent, nodes) {
 		return false
 	}
-	p.at, p.sent = now, nodes
+	p.at, p.sent, p.untold = now, nodes, false
 	return true
 }
+
+// refused notes that what take counted as pushed had no room: it is tried again after the gap, whatever it is by then.
+func (p *pushes) refused() { p.changed, p.untold = true, true }

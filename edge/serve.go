@@ -119,8 +119,8 @@ func (s *serving) push(now time.Time) {
 	if !s.pushes.take(nodes, now) {
 		return
 	}
-	if e := s.snapshot(0, nodes, now); e != nil {
-		s.conn.send(e)
+	if e := s.snapshot(0, nodes, now); e != nil && s.conn.trySend(e) == wire.Full {
+		s.pushes.refused()
 	}
 }
 

@@ -18,15 +18,24 @@ type serverClock struct {
 	off    time.Duration // at most so far off
 }
 
-// read takes a reading, unless the kept one is better: a Pong that waited in a queue knows little.
+// read takes a reading, unless the kept one is better: a Pong that waited in a queue knows little. But when the two can't
+// both be true the newer one is taken: another Control Plane has another clock, and one may have been put right.
 func (c *serverClock) read(sent, received, server time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	half := received.Sub(sent) / 2
-	if half < 0 || !c.at.IsZero() && half > c.off+received.Sub(c.at)/time.Duration(time.Second/driftPerSecond) {
+	if half < 0 {
 		return
 	}
-	c.server, c.at, c.off = server.Add(half), received, half
+	is := server.Add(half)
+	if !c.at.IsZero() {
+		age := received.Sub(c.at)
+		off := c.off + age/time.Duration(time.Second/driftPerSecond)
+		if apart := is.Sub(c.server.Add(age)).Abs(); half > off && apart <= half+off {
+			return
+		}
+	}
+	c.server, c.at, c.off = is, received, half
 }
 
 // expired tells whether a moment of the server's clock has passed. Nothing is expired while its clock isn't known: this

@@ -61,12 +61,15 @@ func (s *serving) takePong(replyTo uint64, pong *iopv1.Pong, now time.Time) {
 }
 
 func (s *serving) takeStatusRequest(id uint64, now time.Time) {
-	answer := s.snapshot(id, s.edge.opts.Site.Nodes(), now)
-	if answer == nil {
-		fault := &wire.Fault{Code: wire.ResourceExhausted, Message: "The snapshot is over the frame limit."}
-		answer = fault.Envelope(id)
+	why := "The snapshot is over the frame limit."
+	if answer := s.snapshot(id, s.edge.opts.Site.Nodes(), now); answer != nil {
+		if s.conn.trySend(answer) != wire.Full {
+			return
+		}
+		why = "Too much waits to be sent already."
 	}
-	s.conn.send(answer)
+	fault := &wire.Fault{Code: wire.ResourceExhausted, Message: why}
+	s.conn.send(fault.Envelope(id))
 }
 
 func (s *serving) takeQuery(id uint64, q *iopv1.EdgeCommandQueryRequest) {
