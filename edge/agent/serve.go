@@ -7,10 +7,8 @@ import (
 	"net"
 	"time"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"iop/edge"
 	"iop/edge/internal/ending"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
@@ -71,8 +69,8 @@ func (a *Agent) serve(ctx context.Context, c *connection) (end ending.Ending) {
 	go c.read()
 	beat := time.NewTicker(c.heartbeat)
 	defer beat.Stop()
-	told := a.statement()
-	c.send(&iopv1.NodeEnvelope{Body: &iopv1.NodeEnvelope_NodeReady{NodeReady: &iopv1.NodeReady{Providers: told.Providers}}})
+	told := a.look()
+	c.send(&iopv1.NodeEnvelope{Body: &iopv1.NodeEnvelope_NodeReady{NodeReady: &iopv1.NodeReady{Providers: told.providers, Loads: told.loads(time.Now())}}})
 	var due <-chan time.Time // an update is
 	stopping := ctx.Done()
 	for {
@@ -85,16 +83,14 @@ func (a *Agent) serve(ctx context.Context, c *connection) (end ending.Ending) {
 			c.take(e, &end)
 		case <-beat.C:
 			c.send(&iopv1.NodeEnvelope{Body: &iopv1.NodeEnvelope_Ping{Ping: &iopv1.Ping{SentAt: timestamppb.Now()}}})
+			told = c.update(told, a.look())
 		case <-a.news:
 			if due == nil {
 				due = time.After(updateGap)
 			}
 		case <-due:
 			due = nil
-			if now := a.statement(); !proto.Equal(told, now) {
-				told = now
-				c.send(&iopv1.NodeEnvelope{Body: &iopv1.NodeEnvelope_NodeUpdate{NodeUpdate: now}})
-			}
+			told = c.update(told, a.look())
 		case <-stopping:
 			stopping = nil
 			c.send(&iopv1.NodeEnvelope{Body: &iopv1.NodeEnvelope_GoAway{GoAway: &iopv1.GoAway{Reason: iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN}}})
@@ -103,13 +99,14 @@ func (a *Agent) serve(ctx context.Context, c *connection) (end ending.Ending) {
 	}
 }
 
-// statement is how the providers are now.
-func (a *Agent) statement() *iopv1.NodeUpdate {
-	u := &iopv1.NodeUpdate{}
-	for _, n := range a.opts.Site.Nodes() {
-		u.Providers = append(u.Providers, edge.ProvidersOnWire(n.Providers)...)
+// update tells how the providers are now, unless it is as was told.
+func (c *connection) update(told, now *statement) *statement {
+	if now.equal(told) {
+		return told
 	}
-	return u
+	update := &iopv1.NodeUpdate{Providers: now.providers, Loads: now.loads(time.Now())}
+	c.send(&iopv1.NodeEnvelope{Body: &iopv1.NodeEnvelope_NodeUpdate{NodeUpdate: update}})
+	return now
 }
 
 // take acts on one message from the Edge.

@@ -104,3 +104,49 @@ func TestStopWithoutAnEdge(t *testing.T) {
 		}
 	})
 }
+
+// askedSite is a site that asks its provider every few seconds, and whose load stays the same.
+type askedSite struct{ fixedSite }
+
+const asks = 7 * time.Second
+
+func (s *askedSite) Nodes() []edge.Node {
+	nodes := s.fixedSite.Nodes()
+	nodes[0].Providers[0].LoadAt = time.Now().Truncate(asks)
+	return nodes
+}
+
+// How old a load is comes to the Edge though the load stays the same: a 0 says something of its own time alone.
+func TestTheAgeOfALoadIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPipes()
+		const heartbeat = 5 * time.Second
+		site, err := nodes.New(nodes.Options{Listener: p, Nodes: []nodes.Node{{ID: "n"}}, EdgeID: "e", HeartbeatInterval: heartbeat, Logger: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() { site.Run(ctx, func() {}); close(ended) }()
+		a := newAgent(t, Options{Address: "edge.test:1", Site: &askedSite{}})
+		a.dial = p.dial
+		stop := start(t, a)
+		synctest.Wait()
+		for range 20 {
+			provider := site.Nodes()[0].Providers[0]
+			at, last := provider.LoadAt, time.Now().Truncate(asks)
+			if !at.Equal(at.Truncate(asks)) || at.After(last) || time.Since(at) > asks+heartbeat {
+				t.Errorf("at %v the load is of %v", time.Now(), at)
+			}
+			time.Sleep(3 * time.Second)
+			synctest.Wait()
+		}
+		stop()
+		synctest.Wait()
+		if at := site.Nodes()[0].Providers[0].LoadAt; !at.IsZero() {
+			t.Errorf("gone, its load is of %v", at)
+		}
+		cancel()
+		<-ended
+	})
+}

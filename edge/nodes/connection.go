@@ -157,9 +157,9 @@ func (c *connection) turn() bool {
 	}
 	switch body := e.Body.(type) {
 	case *iopv1.NodeEnvelope_NodeReady:
-		return c.told(e.Id, body.NodeReady.Providers, (*table).Ready)
+		return c.told(e.Id, body.NodeReady, (*table).Ready)
 	case *iopv1.NodeEnvelope_NodeUpdate:
-		return c.told(e.Id, body.NodeUpdate.Providers, (*table).Update)
+		return c.told(e.Id, body.NodeUpdate, (*table).Update)
 	case *iopv1.NodeEnvelope_GoAway:
 		c.link.Finish()
 		return false
@@ -175,12 +175,18 @@ func (c *connection) turn() bool {
 	return sent(c.link.Send(unknown.Envelope(e.Id), ""))
 }
 
+// statement is what NodeReady and NodeUpdate are.
+type statement interface {
+	GetProviders() []*iopv1.EdgeProviderSnapshot
+	GetLoads() []*iopv1.NodeLoad
+}
+
 // told takes a statement about providers.
-func (c *connection) told(id uint64, told []*iopv1.EdgeProviderSnapshot, step func(*table, string, claimToken, []edge.Provider) outcome) bool {
-	if f := checkProviders(told); f != nil {
+func (c *connection) told(id uint64, told statement, step func(*table, string, claimToken, []edge.Provider) outcome) bool {
+	if f := checkProviders(told.GetProviders()); f != nil {
 		return c.refuse(id, f)
 	}
-	providers := edge.ProvidersFromWire(told)
+	providers := providersOf(told, time.Now())
 	o := c.site.step(c.nodeID, func(t *table) outcome { return step(t, c.nodeID, c.token, providers) })
 	if o.OutOfTurn {
 		return c.refuse(id, &wire.Fault{Code: wire.FailedPrecondition, Message: "ready is said once, and updates come after it"})

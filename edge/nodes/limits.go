@@ -51,7 +51,8 @@ func admit(n *Node, token string) *wire.Fault {
 	return nil
 }
 
-// checkProviders judges the form of a statement about providers; nil when it is good.
+// checkProviders judges the form of a statement about providers; nil when it is good. Of loads nothing is kept but those of
+// its providers.
 func checkProviders(providers []*iopv1.EdgeProviderSnapshot) *wire.Fault {
 	if len(providers) > wire.MaxNodeProviders {
 		return invalid(fmt.Sprintf("over %d providers", wire.MaxNodeProviders))

@@ -2,10 +2,13 @@ package nodes
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"iop/edge"
+	iopv1 "iop/proto/iop/v1"
 )
 
 func provider(capacity, inFlight uint32) []edge.Provider {
@@ -175,5 +178,23 @@ func TestStatementsStand(t *testing.T) {
 	table.Close("n", token)
 	if !before[0].Connected || before[0].Providers[0].General.Capacity != 8 {
 		t.Errorf("it is now %v", before)
+	}
+}
+
+func TestLoadsHaveTheirAges(t *testing.T) {
+	now := time.Unix(1000, 0)
+	load := func(id string, age time.Duration) *iopv1.NodeLoad {
+		return &iopv1.NodeLoad{ProviderId: id, Age: durationpb.New(age)}
+	}
+	told := &iopv1.NodeUpdate{
+		Providers: []*iopv1.EdgeProviderSnapshot{{ProviderId: "old"}, {ProviderId: "future"}, {ProviderId: "none"}, {ProviderId: "bad"}},
+		Loads: []*iopv1.NodeLoad{load("old", time.Minute), load("future", -time.Minute), load("stranger", 0),
+			{ProviderId: "bad", Age: &durationpb.Duration{Nanos: -1, Seconds: 1}}, {ProviderId: "none"}},
+	}
+	want := map[string]time.Time{"old": now.Add(-time.Minute), "future": now}
+	for _, p := range providersOf(told, now) {
+		if !p.LoadAt.Equal(want[p.ID]) {
+			t.Errorf("the load of %s is of %v, want %v", p.ID, p.LoadAt, want[p.ID])
+		}
 	}
 }

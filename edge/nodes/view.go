@@ -3,6 +3,7 @@ package nodes
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"iop/edge"
 )
@@ -57,6 +58,24 @@ func (v *view) node(connected bool) edge.Node {
 		}
 	}
 	return n
+}
+
+// providersOf are the providers that a statement names. How old their loads are is told as a duration: the agent's clock
+// need not be ours.
+func providersOf(told statement, now time.Time) []edge.Provider {
+	providers := edge.ProvidersFromWire(told.GetProviders())
+	ages := make(map[string]time.Duration, len(providers))
+	for _, l := range told.GetLoads() {
+		if l.Age.IsValid() {
+			ages[l.ProviderId] = max(l.Age.AsDuration(), 0)
+		}
+	}
+	for i := range providers {
+		if age, known := ages[providers[i].ID]; known {
+			providers[i].LoadAt = now.Add(-age)
+		}
+	}
+	return providers
 }
 
 // labels are the agent's and over them the declared ones.

@@ -398,6 +398,7 @@ type NodeReady struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// All of the node's, as they are now.
 	Providers     []*EdgeProviderSnapshot `protobuf:"bytes,1,rep,name=providers,proto3" json:"providers,omitempty"`
+	Loads         []*NodeLoad             `protobuf:"bytes,2,rep,name=loads,proto3" json:"loads,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -439,10 +440,18 @@ func (x *NodeReady) GetProviders() []*EdgeProviderSnapshot {
 	return nil
 }
 
+func (x *NodeReady) GetLoads() []*NodeLoad {
+	if x != nil {
+		return x.Loads
+	}
+	return nil
+}
+
 // NodeUpdate replaces what was told before. What it doesn't name is gone.
 type NodeUpdate struct {
 	state         protoimpl.MessageState  `protogen:"open.v1"`
 	Providers     []*EdgeProviderSnapshot `protobuf:"bytes,1,rep,name=providers,proto3" json:"providers,omitempty"`
+	Loads         []*NodeLoad             `protobuf:"bytes,2,rep,name=loads,proto3" json:"loads,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -484,6 +493,68 @@ func (x *NodeUpdate) GetProviders() []*EdgeProviderSnapshot {
 	return nil
 }
 
+func (x *NodeUpdate) GetLoads() []*NodeLoad {
+	if x != nil {
+		return x.Loads
+	}
+	return nil
+}
+
+// NodeLoad tells how old the in_flight and queued of a provider are. Those of one without it are 0 for want of better ones,
+// or of no known age.
+type NodeLoad struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	ProviderId string                 `protobuf:"bytes,1,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
+	// Since its backend was asked for them, when this is sent.
+	Age           *durationpb.Duration `protobuf:"bytes,2,opt,name=age,proto3" json:"age,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeLoad) Reset() {
+	*x = NodeLoad{}
+	mi := &file_iop_v1_node_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeLoad) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeLoad) ProtoMessage() {}
+
+func (x *NodeLoad) ProtoReflect() protoreflect.Message {
+	mi := &file_iop_v1_node_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeLoad.ProtoReflect.Descriptor instead.
+func (*NodeLoad) Descriptor() ([]byte, []int) {
+	return file_iop_v1_node_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *NodeLoad) GetProviderId() string {
+	if x != nil {
+		return x.ProviderId
+	}
+	return ""
+}
+
+func (x *NodeLoad) GetAge() *durationpb.Duration {
+	if x != nil {
+		return x.Age
+	}
+	return nil
+}
+
 var File_iop_v1_node_proto protoreflect.FileDescriptor
 
 const file_iop_v1_node_proto_rawDesc = "" +
@@ -521,12 +592,18 @@ const file_iop_v1_node_proto_rawDesc = "" +
 	"\fedge_version\x18\x02 \x01(\tR\vedgeVersion\x12)\n" +
 	"\x10protocol_version\x18\x03 \x01(\rR\x0fprotocolVersion\x12H\n" +
 	"\x12heartbeat_interval\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x11heartbeatInterval\x12&\n" +
-	"\x0fmax_frame_bytes\x18\x05 \x01(\rR\rmaxFrameBytes\"G\n" +
+	"\x0fmax_frame_bytes\x18\x05 \x01(\rR\rmaxFrameBytes\"o\n" +
 	"\tNodeReady\x12:\n" +
-	"\tproviders\x18\x01 \x03(\v2\x1c.iop.v1.EdgeProviderSnapshotR\tproviders\"H\n" +
+	"\tproviders\x18\x01 \x03(\v2\x1c.iop.v1.EdgeProviderSnapshotR\tproviders\x12&\n" +
+	"\x05loads\x18\x02 \x03(\v2\x10.iop.v1.NodeLoadR\x05loads\"p\n" +
 	"\n" +
 	"NodeUpdate\x12:\n" +
-	"\tproviders\x18\x01 \x03(\v2\x1c.iop.v1.EdgeProviderSnapshotR\tprovidersB\x18Z\x16iop/proto/iop/v1;iopv1b\x06proto3"
+	"\tproviders\x18\x01 \x03(\v2\x1c.iop.v1.EdgeProviderSnapshotR\tproviders\x12&\n" +
+	"\x05loads\x18\x02 \x03(\v2\x10.iop.v1.NodeLoadR\x05loads\"X\n" +
+	"\bNodeLoad\x12\x1f\n" +
+	"\vprovider_id\x18\x01 \x01(\tR\n" +
+	"providerId\x12+\n" +
+	"\x03age\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03ageB\x18Z\x16iop/proto/iop/v1;iopv1b\x06proto3"
 
 var (
 	file_iop_v1_node_proto_rawDescOnce sync.Once
@@ -540,39 +617,43 @@ func file_iop_v1_node_proto_rawDescGZIP() []byte {
 	return file_iop_v1_node_proto_rawDescData
 }
 
-var file_iop_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_iop_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_iop_v1_node_proto_goTypes = []any{
 	(*NodeEnvelope)(nil),         // 0: iop.v1.NodeEnvelope
 	(*NodeHelloRequest)(nil),     // 1: iop.v1.NodeHelloRequest
 	(*NodeHelloResponse)(nil),    // 2: iop.v1.NodeHelloResponse
 	(*NodeReady)(nil),            // 3: iop.v1.NodeReady
 	(*NodeUpdate)(nil),           // 4: iop.v1.NodeUpdate
-	nil,                          // 5: iop.v1.NodeHelloRequest.LabelsEntry
-	(*Error)(nil),                // 6: iop.v1.Error
-	(*Ping)(nil),                 // 7: iop.v1.Ping
-	(*Pong)(nil),                 // 8: iop.v1.Pong
-	(*GoAway)(nil),               // 9: iop.v1.GoAway
-	(*durationpb.Duration)(nil),  // 10: google.protobuf.Duration
-	(*EdgeProviderSnapshot)(nil), // 11: iop.v1.EdgeProviderSnapshot
+	(*NodeLoad)(nil),             // 5: iop.v1.NodeLoad
+	nil,                          // 6: iop.v1.NodeHelloRequest.LabelsEntry
+	(*Error)(nil),                // 7: iop.v1.Error
+	(*Ping)(nil),                 // 8: iop.v1.Ping
+	(*Pong)(nil),                 // 9: iop.v1.Pong
+	(*GoAway)(nil),               // 10: iop.v1.GoAway
+	(*durationpb.Duration)(nil),  // 11: google.protobuf.Duration
+	(*EdgeProviderSnapshot)(nil), // 12: iop.v1.EdgeProviderSnapshot
 }
 var file_iop_v1_node_proto_depIdxs = []int32{
-	6,  // 0: iop.v1.NodeEnvelope.error:type_name -> iop.v1.Error
-	7,  // 1: iop.v1.NodeEnvelope.ping:type_name -> iop.v1.Ping
-	8,  // 2: iop.v1.NodeEnvelope.pong:type_name -> iop.v1.Pong
-	9,  // 3: iop.v1.NodeEnvelope.go_away:type_name -> iop.v1.GoAway
+	7,  // 0: iop.v1.NodeEnvelope.error:type_name -> iop.v1.Error
+	8,  // 1: iop.v1.NodeEnvelope.ping:type_name -> iop.v1.Ping
+	9,  // 2: iop.v1.NodeEnvelope.pong:type_name -> iop.v1.Pong
+	10, // 3: iop.v1.NodeEnvelope.go_away:type_name -> iop.v1.GoAway
 	1,  // 4: iop.v1.NodeEnvelope.node_hello_request:type_name -> iop.v1.NodeHelloRequest
 	2,  // 5: iop.v1.NodeEnvelope.node_hello_response:type_name -> iop.v1.NodeHelloResponse
 	3,  // 6: iop.v1.NodeEnvelope.node_ready:type_name -> iop.v1.NodeReady
 	4,  // 7: iop.v1.NodeEnvelope.node_update:type_name -> iop.v1.NodeUpdate
-	5,  // 8: iop.v1.NodeHelloRequest.labels:type_name -> iop.v1.NodeHelloRequest.LabelsEntry
-	10, // 9: iop.v1.NodeHelloResponse.heartbeat_interval:type_name -> google.protobuf.Duration
-	11, // 10: iop.v1.NodeReady.providers:type_name -> iop.v1.EdgeProviderSnapshot
-	11, // 11: iop.v1.NodeUpdate.providers:type_name -> iop.v1.EdgeProviderSnapshot
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	6,  // 8: iop.v1.NodeHelloRequest.labels:type_name -> iop.v1.NodeHelloRequest.LabelsEntry
+	11, // 9: iop.v1.NodeHelloResponse.heartbeat_interval:type_name -> google.protobuf.Duration
+	12, // 10: iop.v1.NodeReady.providers:type_name -> iop.v1.EdgeProviderSnapshot
+	5,  // 11: iop.v1.NodeReady.loads:type_name -> iop.v1.NodeLoad
+	12, // 12: iop.v1.NodeUpdate.providers:type_name -> iop.v1.EdgeProviderSnapshot
+	5,  // 13: iop.v1.NodeUpdate.loads:type_name -> iop.v1.NodeLoad
+	11, // 14: iop.v1.NodeLoad.age:type_name -> google.protobuf.Duration
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_iop_v1_node_proto_init() }
@@ -597,7 +678,7 @@ func file_iop_v1_node_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_iop_v1_node_proto_rawDesc), len(file_iop_v1_node_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
