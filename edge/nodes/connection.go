@@ -42,7 +42,7 @@ func (c *connection) run() {
 		c.frames.SetMax(maxFrameBytes)
 		for c.turn() {
 		}
-		if o := c.site.release(c); !o.Stale {
+		if o := c.site.release(c); !o.stale {
 			c.log.Info("A node's agent is gone.", "node_id", c.nodeID)
 		}
 	}
@@ -96,7 +96,7 @@ func (c *connection) hello() bool {
 	if f := admit(n, h.Token); f != nil {
 		return c.refuse(e.Id, f)
 	}
-	before, granted := c.site.claim(c, identity{Name: h.Name, Labels: h.Labels})
+	before, granted := c.site.claim(c, identity{name: h.Name, labels: h.Labels})
 	if !granted { // the Edge stops, and says so
 		return false
 	}
@@ -133,7 +133,7 @@ func (c *connection) welcome(replyTo uint64) bool {
 		c.link.Abort()
 	}
 	// Whatever became of the answer, the loop that follows finds out and releases the place.
-	c.site.step(c.nodeID, func(t *table) outcome { return t.Answered(c.nodeID, c.token) })
+	c.site.step(c.nodeID, func(t *table) outcome { return t.answered(c.nodeID, c.token) })
 	return true
 }
 
@@ -157,9 +157,9 @@ func (c *connection) turn() bool {
 	}
 	switch body := e.Body.(type) {
 	case *iopv1.NodeEnvelope_NodeReady:
-		return c.told(e.Id, body.NodeReady, (*table).Ready)
+		return c.told(e.Id, body.NodeReady, (*table).ready)
 	case *iopv1.NodeEnvelope_NodeUpdate:
-		return c.told(e.Id, body.NodeUpdate, (*table).Update)
+		return c.told(e.Id, body.NodeUpdate, (*table).update)
 	case *iopv1.NodeEnvelope_GoAway:
 		c.link.Finish()
 		return false
@@ -188,10 +188,10 @@ func (c *connection) told(id uint64, told statement, step func(*table, string, c
 	}
 	providers := providersOf(told, time.Now())
 	o := c.site.step(c.nodeID, func(t *table) outcome { return step(t, c.nodeID, c.token, providers) })
-	if o.OutOfTurn {
+	if o.outOfTurn {
 		return c.refuse(id, &wire.Fault{Code: wire.FailedPrecondition, Message: "ready is said once, and updates come after it"})
 	}
-	if o.Event == nodeReady {
+	if o.event == nodeReady {
 		c.log.Info("A node is ready.", "node_id", c.nodeID, "providers", len(providers))
 	}
 	return true

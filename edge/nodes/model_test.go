@@ -161,7 +161,7 @@ func runModel(seed uint64, steps int) error {
 		switch n := random.IntN(100); {
 		case n < 22:
 			s.do, s.node = "claim", append(modelNodes, "stranger")[random.IntN(4)]
-			s.token, s.granted = table.Claim(s.node, identity{})
+			s.token, s.granted = table.claim(s.node, identity{})
 			if s.granted != (s.node != "stranger") {
 				return fmt.Errorf("step %d: claim of %q is granted %v", i, s.node, s.granted)
 			}
@@ -174,7 +174,7 @@ func runModel(seed uint64, steps int) error {
 			got = map[bool]string{true: "token", false: "refused"}[s.granted]
 		case n < 23:
 			s.do = "restart"
-			table.Restart()
+			table.restart()
 		default:
 			c := connections[max(0, len(connections)-1-random.IntN(6))]
 			if random.IntN(4) == 0 {
@@ -194,7 +194,7 @@ func runModel(seed uint64, steps int) error {
 			ever[s.node] = true
 		}
 		m.history = append(m.history, s)
-		if err := m.compare(table.Nodes(), ever); err != nil {
+		if err := m.compare(table.nodes(), ever); err != nil {
 			return fmt.Errorf("step %d, after %+v: %w", i, s, err)
 		}
 	}
@@ -208,13 +208,13 @@ func apply(table *table, s told) outcome {
 	}}
 	switch s.do {
 	case "answered":
-		return table.Answered(s.node, s.token)
+		return table.answered(s.node, s.token)
 	case "ready":
-		return table.Ready(s.node, s.token, providers)
+		return table.ready(s.node, s.token, providers)
 	case "update":
-		return table.Update(s.node, s.token, providers)
+		return table.update(s.node, s.token, providers)
 	}
-	return table.Close(s.node, s.token)
+	return table.close(s.node, s.token)
 }
 
 // compare holds the statement to the model. ever has the nodes that were ready once: their provider is known for good.

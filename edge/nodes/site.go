@@ -69,7 +69,7 @@ func New(o Options) (*Site, error) {
 		return nil, err
 	}
 	s.table = newTable(o.Nodes)
-	s.nodes = s.table.Nodes()
+	s.nodes = s.table.nodes()
 	return s, nil
 }
 
@@ -91,8 +91,8 @@ func (s *Site) Announce(tell func(edge.Announcement)) {
 func (s *Site) Run(ctx context.Context, changed func()) {
 	s.mu.Lock()
 	s.changed = changed
-	s.table.Restart()
-	s.nodes = s.table.Nodes()
+	s.table.restart()
+	s.nodes = s.table.nodes()
 	s.mu.Unlock()
 	changed()
 	s.serve(ctx)
@@ -104,15 +104,15 @@ func (s *Site) step(nodeID string, do func(*table) outcome) outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping {
-		return outcome{Stale: true}
+		return outcome{stale: true}
 	}
 	o := do(s.table)
-	if o.Changed {
-		s.nodes = s.table.Nodes()
+	if o.changed {
+		s.nodes = s.table.nodes()
 		s.changed()
 	}
-	if o.Event != noEvent {
-		s.tell(edge.Announcement{NodeID: nodeID, Ready: o.Event == nodeReady})
+	if o.event != noEvent {
+		s.tell(edge.Announcement{NodeID: nodeID, Ready: o.event == nodeReady})
 	}
 	return o
 }
@@ -120,13 +120,13 @@ func (s *Site) step(nodeID string, do func(*table) outcome) outcome {
 // claim makes a connection the owner of its node. before is the connection whose place it took, or nil.
 func (s *Site) claim(c *connection, as identity) (before *connection, granted bool) {
 	s.step(c.nodeID, func(t *table) outcome {
-		c.token, granted = t.Claim(c.nodeID, as)
+		c.token, granted = t.claim(c.nodeID, as)
 		if !granted {
 			return outcome{}
 		}
 		before = s.owners[c.nodeID]
 		s.owners[c.nodeID] = c
-		return outcome{Changed: true}
+		return outcome{changed: true}
 	})
 	return before, granted
 }
@@ -137,6 +137,6 @@ func (s *Site) release(c *connection) outcome {
 		if s.owners[c.nodeID] == c {
 			delete(s.owners, c.nodeID)
 		}
-		return t.Close(c.nodeID, c.token)
+		return t.close(c.nodeID, c.token)
 	})
 }

@@ -22,21 +22,21 @@ type event int
 
 const (
 	noEvent event = iota
-	// NodeReady: the owner became ready.
+	// nodeReady: the owner became ready.
 	nodeReady
-	// NodeLost: the owner is gone, and the last event told that the node was ready.
+	// nodeLost: the owner is gone, and the last event told that the node was ready.
 	nodeLost
 )
 
 // outcome is what became of a step.
 type outcome struct {
-	// Stale: the connection doesn't own the node, and nothing has changed.
-	Stale bool
-	// OutOfTurn: it owns the node, but may not say this in its state. Nothing has changed.
-	OutOfTurn bool
-	Event     event
-	// Changed: the node may look different.
-	Changed bool
+	// stale: the connection doesn't own the node, and nothing has changed.
+	stale bool
+	// outOfTurn: it owns the node, but may not say this in its state. Nothing has changed.
+	outOfTurn bool
+	event     event
+	// changed: the node may look different.
+	changed bool
 }
 
 // table decides who owns which node, and what the Edge says of it. It knows no clock and no socket; its owner guards
@@ -66,9 +66,9 @@ func newTable(declared []Node) *table {
 	return t
 }
 
-// Claim makes a connection the owner of a node; granted is false when there is no such node. A refused claim gets a
+// claim makes a connection the owner of a node; granted is false when there is no such node. A refused claim gets a
 // token, too: what its connection does later is compared like anything else, and owns nothing.
-func (t *table) Claim(nodeID string, as identity) (token claimToken, granted bool) {
+func (t *table) claim(nodeID string, as identity) (token claimToken, granted bool) {
 	t.last++
 	p := t.places[nodeID]
 	if p == nil {
@@ -78,54 +78,54 @@ func (t *table) Claim(nodeID string, as identity) (token claimToken, granted boo
 	return t.last, true
 }
 
-// Answered notes that the owner was told that it owns the node.
-func (t *table) Answered(nodeID string, token claimToken) outcome {
+// answered notes that the owner was told that it owns the node.
+func (t *table) answered(nodeID string, token claimToken) outcome {
 	return t.step(nodeID, token, accepted, func(p *place) outcome {
 		p.state = pending
 		return outcome{}
 	})
 }
 
-// Ready makes the node connected.
-func (t *table) Ready(nodeID string, token claimToken, providers []edge.Provider) outcome {
+// ready makes the node connected.
+func (t *table) ready(nodeID string, token claimToken, providers []edge.Provider) outcome {
 	return t.step(nodeID, token, pending, func(p *place) outcome {
 		p.state, p.told, p.providers = ready, true, providers
-		return outcome{Event: nodeReady, Changed: true}
+		return outcome{event: nodeReady, changed: true}
 	})
 }
 
-// Update replaces the providers of a ready node.
-func (t *table) Update(nodeID string, token claimToken, providers []edge.Provider) outcome {
+// update replaces the providers of a ready node.
+func (t *table) update(nodeID string, token claimToken, providers []edge.Provider) outcome {
 	return t.step(nodeID, token, ready, func(p *place) outcome {
 		p.providers = providers
-		return outcome{Changed: true}
+		return outcome{changed: true}
 	})
 }
 
-// Close ends a connection, whoever ended it and in whatever state it was. It may be told more than once.
-func (t *table) Close(nodeID string, token claimToken) outcome {
+// close ends a connection, whoever ended it and in whatever state it was. It may be told more than once.
+func (t *table) close(nodeID string, token claimToken) outcome {
 	p := t.owned(nodeID, token)
 	if p == nil {
-		return outcome{Stale: true}
+		return outcome{stale: true}
 	}
-	o := outcome{Changed: true}
+	o := outcome{changed: true}
 	if p.told { // also when it was told by an owner before, whose place this one had taken
-		o.Event = nodeLost
+		o.event = nodeLost
 	}
 	p.owner, p.state, p.told = 0, nobody, false
 	return o
 }
 
-// Restart forgets all owners without a word, as a new process would; what was told of the nodes is kept, and
+// restart forgets all owners without a word, as a new process would; what was told of the nodes is kept, and
 // tokens grow on.
-func (t *table) Restart() {
+func (t *table) restart() {
 	for _, p := range t.order {
 		p.owner, p.state, p.told = 0, nobody, false
 	}
 }
 
-// Nodes is the statement, in the order in which nodes were declared.
-func (t *table) Nodes() []edge.Node {
+// nodes is the statement, in the order in which nodes were declared.
+func (t *table) nodes() []edge.Node {
 	nodes := make([]edge.Node, len(t.order))
 	for i, p := range t.order {
 		nodes[i] = p.node(p.state == ready)
@@ -147,9 +147,9 @@ func (t *table) step(nodeID string, token claimToken, from state, do func(*place
 	p := t.owned(nodeID, token)
 	switch {
 	case p == nil:
-		return outcome{Stale: true}
+		return outcome{stale: true}
 	case p.state != from:
-		return outcome{OutOfTurn: true}
+		return outcome{outOfTurn: true}
 	}
 	return do(p)
 }

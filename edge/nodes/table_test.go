@@ -67,23 +67,23 @@ func TestOwnership(t *testing.T) {
 				switch s.do {
 				case "claim", "refused":
 					node := map[string]string{"claim": "n", "refused": "stranger"}[s.do]
-					token, granted := table.Claim(node, identity{})
+					token, granted := table.claim(node, identity{})
 					if token <= last {
 						t.Errorf("step %d: token %d after %d", i, token, last)
 					}
 					last, tokens[s.by] = token, token
 					got = map[bool]string{true: "token", false: "refused"}[granted]
 				case "restart":
-					table.Restart()
+					table.restart()
 				default:
 					got = outcomeName(take(table, s.do, "n", tokens[s.by]))
 				}
-				up := table.Nodes()[0].Connected
+				up := table.nodes()[0].Connected
 				if got != s.want || up != s.up {
 					t.Fatalf("step %d, %s %s: %q and connected %v, want %q and %v", i, s.by, s.do, got, up, s.want, s.up)
 				}
 			}
-			if table.Nodes()[1].Connected {
+			if table.nodes()[1].Connected {
 				t.Error("the other node is connected")
 			}
 		})
@@ -93,28 +93,28 @@ func TestOwnership(t *testing.T) {
 func take(table *table, do, nodeID string, token claimToken) outcome {
 	switch do {
 	case "answered":
-		return table.Answered(nodeID, token)
+		return table.answered(nodeID, token)
 	case "ready":
-		return table.Ready(nodeID, token, provider(8, 1))
+		return table.ready(nodeID, token, provider(8, 1))
 	case "update":
-		return table.Update(nodeID, token, provider(9, 2))
+		return table.update(nodeID, token, provider(9, 2))
 	case "close":
-		return table.Close(nodeID, token)
+		return table.close(nodeID, token)
 	}
 	panic(do)
 }
 
 func outcomeName(o outcome) string {
 	switch {
-	case o.Stale && o == outcome{Stale: true}:
+	case o.stale && o == outcome{stale: true}:
 		return "stale"
-	case o.OutOfTurn && o == outcome{OutOfTurn: true}:
+	case o.outOfTurn && o == outcome{outOfTurn: true}:
 		return "turn"
-	case o == outcome{Event: nodeReady, Changed: true}:
+	case o == outcome{event: nodeReady, changed: true}:
 		return "ready"
-	case o == outcome{Event: nodeLost, Changed: true}:
+	case o == outcome{event: nodeLost, changed: true}:
 		return "lost"
-	case o == outcome{Changed: true}:
+	case o == outcome{changed: true}:
 		return "changed"
 	case o == outcome{}:
 		return ""
@@ -131,38 +131,38 @@ func TestANodeWithoutOwnerStaysInTheStatement(t *testing.T) {
 	want := edge.Node{ID: "n", Name: "N", Announced: true, Labels: map[string]string{"k": "ours"}, Providers: []edge.Provider{off("d", "tgi", "declared")}}
 	compare := func(when string) {
 		t.Helper()
-		if diff := cmp.Diff([]edge.Node{want}, table.Nodes()); diff != "" {
+		if diff := cmp.Diff([]edge.Node{want}, table.nodes()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}
 	compare("before any agent")
 
-	token, _ := table.Claim("n", identity{Name: "theirs", Labels: map[string]string{"k": "theirs", "l": "theirs"}})
+	token, _ := table.claim("n", identity{name: "theirs", labels: map[string]string{"k": "theirs", "l": "theirs"}})
 	want.Labels = map[string]string{"k": "ours", "l": "theirs"}
 	compare("accepted")
-	table.Answered("n", token)
-	table.Ready("n", token, provider(8, 1))
+	table.answered("n", token)
+	table.ready("n", token, provider(8, 1))
 	want.Connected = true
 	want.Providers = append(want.Providers, provider(8, 1)...)
 	compare("ready")
 	told := append(provider(9, 0), edge.Provider{ID: "d", Type: "tgi", Status: edge.Unavailable, Health: edge.Offline, General: edge.Counters{Capacity: 4}})
-	table.Update("n", token, told)
+	table.update("n", token, told)
 	want.Providers[1] = provider(9, 0)[0]
 	compare("updated: what is offline has no numbers, and keeps the declared models")
-	table.Close("n", token)
+	table.close("n", token)
 	want.Connected = false
 	want.Providers[1] = off("p", "vllm", "m")
 	compare("gone")
 
-	token, _ = table.Claim("n", identity{})
-	table.Answered("n", token)
+	token, _ = table.claim("n", identity{})
+	table.answered("n", token)
 	want.Labels = map[string]string{"k": "ours"}
 	compare("pending again")
-	table.Ready("n", token, provider(9, 3))
+	table.ready("n", token, provider(9, 3))
 	want.Connected = true
 	want.Providers[1] = provider(9, 3)[0]
 	compare("ready again")
-	table.Update("n", token, nil)
+	table.update("n", token, nil)
 	want.Providers = want.Providers[:1]
 	compare("a provider that isn't declared and not told any more is gone")
 }
@@ -170,12 +170,12 @@ func TestANodeWithoutOwnerStaysInTheStatement(t *testing.T) {
 // What Nodes gave is never changed afterwards.
 func TestStatementsStand(t *testing.T) {
 	table := newTable([]Node{{ID: "n"}})
-	token, _ := table.Claim("n", identity{})
-	table.Answered("n", token)
-	table.Ready("n", token, provider(8, 1))
-	before := table.Nodes()
-	table.Update("n", token, provider(9, 2))
-	table.Close("n", token)
+	token, _ := table.claim("n", identity{})
+	table.answered("n", token)
+	table.ready("n", token, provider(8, 1))
+	before := table.nodes()
+	table.update("n", token, provider(9, 2))
+	table.close("n", token)
 	if !before[0].Connected || before[0].Providers[0].General.Capacity != 8 {
 		t.Errorf("it is now %v", before)
 	}

@@ -23,8 +23,8 @@ type Node struct {
 
 // identity is what an agent says of its node.
 type identity struct {
-	Name   string
-	Labels map[string]string
+	name   string
+	labels map[string]string
 }
 
 // view is what is known of one node, and stays known without an owner.
@@ -38,7 +38,7 @@ type view struct {
 func (v *view) node(connected bool) edge.Node {
 	n := edge.Node{ID: v.declared.ID, Name: v.declared.Name, Connected: connected, Announced: true, Labels: v.labels()}
 	if n.Name == "" {
-		n.Name = v.identity.Name
+		n.Name = v.identity.name
 	}
 	for _, d := range v.declared.Providers {
 		told := slices.IndexFunc(v.providers, func(p edge.Provider) bool { return p.ID == d.ID })
@@ -80,10 +80,10 @@ func providersOf(told statement, now time.Time) []edge.Provider {
 
 // labels are the agent's and over them the declared ones.
 func (v *view) labels() map[string]string {
-	if len(v.identity.Labels) == 0 {
+	if len(v.identity.labels) == 0 {
 		return v.declared.Labels
 	}
-	all := maps.Clone(v.identity.Labels)
+	all := maps.Clone(v.identity.labels)
 	maps.Copy(all, v.declared.Labels)
 	return all
 }
