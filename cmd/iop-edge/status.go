@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -136,10 +137,14 @@ func printStatus(out io.Writer, r *statusReport, now time.Time) error {
 			t.AppendRow(table.Row{n.ID, state, "-"})
 		}
 		for _, p := range n.Providers {
-			t.AppendRow(table.Row{
+			row := table.Row{
 				n.ID, state, p.ID, p.Type, p.Status, p.Health, used(p.General), p.General.Queued, usedLong(p.LongContext), p.LongContext.Queued,
 				strings.Join(p.Models, ","),
-			})
+			}
+			if p.Status == "" {
+				copy(row[4:], table.Row{"unspecified", cmp.Or(p.Health, "unspecified"), "?", "?", "?", "?"})
+			}
+			t.AppendRow(row)
 		}
 	}
 	_, err := fmt.Fprintf(out, "%s  version %s, up %v\n\n%s\n", r.EdgeID, r.Version, now.Sub(r.StartedAt).Round(time.Second), t.Render())
