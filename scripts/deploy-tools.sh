@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs, on Debian and as root, the programs that deploy/ is tried with: HAProxy, nginx, Prometheus and systemd's tools, and the
-# packages that its arguments name. make test calls it; where it can't, a test whose program is missing is skipped and says so. No
+# packages that its arguments name. make test calls it, as root on Debian; elsewhere it names the programs that are missing. No
 # service is started.
 set -euo pipefail
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then

@@ -10,14 +10,13 @@ import (
 	"testing"
 
 	"iop/cmd/internal/program"
+	"iop/internal/testkit"
 )
 
 // TestUnits runs scripts/units-check.sh.
 func TestUnits(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Skip("systemd-analyze is not installed; scripts/deploy-tools.sh installs it on Debian")
-	}
+	testkit.Tool(t, "systemd-analyze")
 	if said, err := exec.Command("../../scripts/units-check.sh").CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, said)
 	}

@@ -23,17 +23,10 @@ const (
 	dashboardFile = "../../deploy/grafana/iop-control-plane.json"
 )
 
-func needs(t *testing.T, program string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err != nil {
-		t.Skipf("%s is not installed; scripts/deploy-tools.sh installs it on Debian", program)
-	}
-}
-
 // TestPrometheus: a real one scrapes a real daemon, with a viewer's token, and takes the rules and every query of the dashboard.
 func TestPrometheus(t *testing.T) {
 	t.Parallel()
-	needs(t, "prometheus")
+	program := testkit.Tool(t, "prometheus")
 	d := startDaemon(t, fmt.Sprintf("auth:\n  operators: [{name: p, role: viewer, token_sha256: %s}]\n  edges: [{edge_id: \"*\", token_sha256: %s}]\n",
 		hashOf("viewer-token"), hashOf("edge-token")))
 	for _, id := range []string{"e1", "e2"} {
@@ -42,7 +35,7 @@ func TestPrometheus(t *testing.T) {
 	if _, m := d.sayHello(&iopv1.EdgeHelloRequest{EdgeId: "e3", Token: "wrong"}); m.GetError() == nil {
 		t.Fatalf("a wrong token: %v", m)
 	}
-	prometheus := startPrometheus(t, d)
+	prometheus := startPrometheus(t, program, d)
 	testkit.Eventually(t, "the daemon is up", func() bool { return at(prometheus.get("/api/v1/targets").json, "data.activeTargets.0.health") == "up" })
 	for query, want := range map[string]string{
 		`up{job="iop-control-plane"}`: "1", "iop_edges_connected": "2", `iop_hello_refusals_total{code="unauthenticated"}`: "1",
@@ -64,7 +57,7 @@ func TestPrometheus(t *testing.T) {
 }
 
 // startPrometheus runs deploy/prometheus/prometheus.yaml, quicker, and with this daemon. What it gives asks Prometheus.
-func startPrometheus(t *testing.T, d *testDaemon) *testDaemon {
+func startPrometheus(t *testing.T, program string, d *testDaemon) *testDaemon {
 	t.Helper()
 	dir, address := t.TempDir(), testkit.FreeAddress(t)
 	writeFile(t, dir+"/iop.token", []byte("viewer-token\n"))
@@ -76,7 +69,7 @@ func startPrometheus(t *testing.T, d *testDaemon) *testDaemon {
 		"interval: 15s", "interval: 1s", "/etc/prometheus/iop.rules.yaml", "$RULES", "/etc/prometheus/iop.token", "$DIR/iop.token", "127.0.0.1:18080", "$DAEMON_HTTP",
 	})
 	writeFile(t, dir+"/prometheus.yaml", []byte(config))
-	runBeside(t, exec.Command("prometheus", "--config.file="+dir+"/prometheus.yaml", "--storage.tsdb.path="+dir+"/data", "--web.listen-address="+address))
+	runBeside(t, exec.Command(program, "--config.file="+dir+"/prometheus.yaml", "--storage.tsdb.path="+dir+"/data", "--web.listen-address="+address))
 	prometheus := &testDaemon{t: t, http: address, scheme: "http", client: httpClient}
 	testkit.Eventually(t, "Prometheus is ready", func() bool {
 		a, err := prometheus.try("GET", "/-/ready", "")
@@ -101,8 +94,7 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s has no test in which it goes off", name)
 		}
 	}
-	needs(t, "promtool")
-	if said, err := exec.Command("promtool", "test", "rules", rulesTestFile).CombinedOutput(); err != nil {
+	if said, err := exec.Command(testkit.Tool(t, "promtool"), "test", "rules", rulesTestFile).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, said)
 	}
 }

@@ -65,12 +65,7 @@ type inFront struct {
 // start runs the proxy in front of a daemon, and ends it with the test.
 func (p proxy) start(t *testing.T, d *testDaemon) inFront {
 	t.Helper()
-	path, err := exec.LookPath(p.program)
-	if err != nil {
-		if path = "/usr/sbin/" + p.program; !isFile(path) { // where Debian has it, and users' PATHs don't look
-			t.Skipf("%s is not installed; scripts/deploy-tools.sh installs it on Debian", p.program)
-		}
-	}
+	path := testkit.Tool(t, p.program)
 	f := inFront{https: testkit.FreeAddress(t), edge: testkit.FreeAddress(t), tls: testkit.FreeAddress(t), authority: testkit.NewAuthority()}
 	dir := t.TempDir()
 	cert, key := f.authority.Issue("localhost", "127.0.0.1")
@@ -109,11 +104,6 @@ func changed(t *testing.T, example string, fill *strings.Replacer, changes []str
 		text = strings.ReplaceAll(text, changes[i], fill.Replace(changes[i+1]))
 	}
 	return text
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
 }
 
 // runBeside runs a program until the test's end. What it says is logged when the test fails.

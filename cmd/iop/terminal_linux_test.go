@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"iop/internal/testkit"
 )
 
 // pty is a terminal of the test's own.
@@ -32,7 +34,7 @@ func newPty(t *testing.T) *pty {
 	t.Helper()
 	us, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("no terminals here: %v", err)
+		testkit.Missing(t, fmt.Sprint("no terminals here: ", err))
 	}
 	p := &pty{t: t, us: us}
 	number := 0
