@@ -62,8 +62,7 @@ func (a *app) contextLs() *cobra.Command {
 
 func contextsPage(p *page, views []contextView) {
 	if len(views) == 0 {
-		p.line("No contexts. Make one: iop context set NAME --addr http://host:port")
-		return
+		p.say("No contexts. Make one: iop context set NAME --addr http://host:port")
 	}
 	rows := make([][]string, len(views))
 	for i, v := range views {

@@ -54,13 +54,10 @@ func (a *app) edgesLs() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.show(view{doc: found, lines: anys(found.Edges), table: func(p *page) { a.edgeGrid(p, found.Edges) }}); err != nil {
-				return err
-			}
-			if a.format.isTable() {
-				a.say("%s", edgeTotals(found.EdgeCounts))
-			}
-			return nil
+			return a.show(view{doc: found, lines: anys(found.Edges), table: func(p *page) {
+				a.edgeGrid(p, found.Edges)
+				p.say("%s", edgeTotals(found.EdgeCounts))
+			}})
 		},
 	}
 	filter.register(c)

@@ -64,13 +64,13 @@ func (a *app) listEvents(ctx context.Context, repo *client.Repository, q eventsA
 	}
 	lines := anys(found.Events)
 	if found.Gap != nil {
-		lines = append([]any{gapLine{found.Gap}}, lines...)
+		lines = append([]any{gapDoc{found.Gap}}, lines...)
 	}
 	return a.show(view{doc: found, lines: lines, table: func(p *page) { a.eventsPage(p, found) }})
 }
 
-// gapLine is how a line of JSON says that events are missing.
-type gapLine struct {
+// gapDoc is how a line of JSON says that events are missing.
+type gapDoc struct {
 	Gap *client.Gap `json:"gap"`
 }
 
@@ -80,22 +80,21 @@ var eventColumns = []column{
 }
 
 func (a *app) eventsPage(p *page, found *client.EventPage) {
-	if found.Gap != nil {
-		p.line("%s", gapText(found.Gap))
+	var rows [][]string
+	if found.Gap != nil { // a row, where the live stream has an event of this kind
+		rows = append(rows, []string{unknown, "gap", unknown, unknown, unknown, unknown, unknown, gapText(found.Gap)})
 	}
-	if len(found.Events) == 0 {
-		p.line("No events.")
-		return
-	}
-	rows := make([][]string, len(found.Events))
-	for i, e := range found.Events {
+	for _, e := range found.Events {
 		occurred := unknown
 		if e.OccurredAt != nil {
 			occurred = moment(*e.OccurredAt)
 		}
-		rows[i] = []string{a.when(&e.At), clean(e.Kind), textOr(e.EdgeID), textOr(e.NodeID), textOr(e.OperationID), occurred, clean(e.ID), textOr(e.Message)}
+		rows = append(rows, []string{a.when(&e.At), clean(e.Kind), textOr(e.EdgeID), textOr(e.NodeID), textOr(e.OperationID), occurred, clean(e.ID), textOr(e.Message)})
 	}
 	p.grid(eventColumns, rows)
+	if len(found.Events) == 0 {
+		p.say("No events.")
+	}
 }
 
 func gapText(g *client.Gap) string {
@@ -104,10 +103,13 @@ func gapText(g *client.Gap) string {
 		many = count(int(*g.Dropped), "event") + " missing"
 	}
 	if g.Reason == "restarted" {
-		return "-- " + many + ": the Control Plane was started anew --"
+		return many + ": the Control Plane was started anew"
 	}
-	return "-- " + many + ": " + clean(g.Reason) + " --"
+	return many + ": " + clean(g.Reason)
 }
+
+// gapLine stands in a stream, between the events before and behind it.
+func gapLine(g *client.Gap) string { return "-- " + gapText(g) + " --" }
 
 // followEvents shows the newest events and goes on behind them.
 func (a *app) followEvents(ctx context.Context, repo *client.Repository, q eventsAsk) error {
@@ -184,10 +186,10 @@ func (t *tail) begin(ctx context.Context, repo *client.Repository, q eventsAsk) 
 func (t *tail) update(u client.Update) error {
 	switch {
 	case u.Gap != nil && t.app.format.isTable():
-		_, err := fmt.Fprintln(t.app.stdout, gapText(u.Gap))
+		_, err := fmt.Fprintln(t.app.stdout, gapLine(u.Gap))
 		return err
 	case u.Gap != nil:
-		return t.app.showNext(gapLine{u.Gap})
+		return t.app.showNext(gapDoc{u.Gap})
 	case u.Event == nil || t.edge != "" && (u.Event.EdgeID == nil || *u.Event.EdgeID != t.edge):
 		return nil
 	case t.shown[u.Event.ID]:

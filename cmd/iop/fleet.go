@@ -82,12 +82,16 @@ func checkSummary(s *client.FleetSummary) error {
 }
 
 func summaryPage(p *page, s *client.FleetSummary) {
-	p.line("%s: %s", count(s.Edges.Total, "Edge"), stateCounts(s.Edges))
-	p.line("%d answered, %d unanswered; the oldest snapshot is %s old", s.Answered, s.Unanswered, millis(s.OldestAgeMS))
-	p.line("")
 	rows := [][]string{totalsRow("fresh", &s.Fresh)}
 	if s.Stale.Edges > 0 {
 		rows = append(rows, totalsRow("last known", &s.Stale))
+	}
+	if s.Unanswered > 0 {
+		row := []string{"unanswered", number(s.Unanswered)}
+		for range len(rows[0]) - len(row) {
+			row = append(row, unknown)
+		}
+		rows = append(rows, row)
 	}
 	p.grid([]column{
 		{name: "TOTAL"}, {name: "EDGES", right: true}, {name: "NODES UP", right: true}, {name: "AVAILABLE", right: true},
@@ -95,6 +99,8 @@ func summaryPage(p *page, s *client.FleetSummary) {
 		{name: "LONG IN FLIGHT", right: true, wide: true}, {name: "LONG CAPACITY", right: true, wide: true},
 		{name: "LONG QUEUED", right: true, wide: true}, {name: "LONG FREE", right: true},
 	}, rows)
+	p.say("%s", edgeTotals(s.Edges))
+	p.say("%d answered, %d unanswered; the oldest snapshot is %s old", s.Answered, s.Unanswered, millis(s.OldestAgeMS))
 }
 
 func totalsRow(name string, t *client.Totals) []string {
@@ -167,8 +173,7 @@ func checkModels(models []*client.ModelCapacity, minFree int) error {
 
 func modelsPage(p *page, models []*client.ModelCapacity) {
 	if len(models) == 0 {
-		p.line("No Edge says that it serves a model.")
-		return
+		p.say("No Edge says that it serves a model.")
 	}
 	rows := make([][]string, len(models))
 	for i, m := range models {

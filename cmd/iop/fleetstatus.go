@@ -36,9 +36,6 @@ func (a *app) fleetStatus() *cobra.Command {
 			if err := a.show(view{doc: f.doc, lines: f.lines(), table: func(p *page) { f.page(p, troubled) }}); err != nil {
 				return err
 			}
-			if a.format.isTable() {
-				a.say("%s: %s", count(f.doc.Edges.Total, "Edge"), stateCounts(f.doc.Edges))
-			}
 			if check && f.troubled > 0 {
 				return &degraded{what: count(f.troubled, "Edge") + " in trouble", next: "iop fleet status --trouble"}
 			}
@@ -83,9 +80,15 @@ func (a *app) gatherFleet(ctx context.Context, repo *client.Repository, q client
 		}
 		edges[e.EdgeID] = e
 	}
+	asked := 0
 	for _, row := range f.rows {
 		row.edge = edges[row.id]
-		if row.trouble = a.trouble(row.edge, row.status, row.fault); len(row.trouble) > 0 {
+		var known orders
+		if a.format.isTable() && row.status != nil && hasClosed(row.status.Nodes) && asked < mostAsked {
+			known = ordersOf(ctx, repo, row.id)
+			asked++
+		}
+		if row.trouble = a.trouble(row.edge, row.status, row.fault, known); len(row.trouble) > 0 {
 			f.troubled++
 		}
 	}
@@ -132,10 +135,6 @@ func (f *fleetView) lines() []any {
 }
 
 func (f *fleetView) page(p *page, troubled bool) {
-	if troubled && len(f.rows) == 0 {
-		p.line("All Edges are all right.")
-		return
-	}
 	rows := make([][]string, len(f.rows))
 	for i, row := range f.rows {
 		rows[i] = append(row.cells(), inShort(row.trouble, p.wide))
@@ -145,6 +144,10 @@ func (f *fleetView) page(p *page, troubled bool) {
 		{name: "IN FLIGHT", right: true, spare: 4}, {name: "CAPACITY", right: true, spare: 5}, {name: "QUEUED", right: true, spare: 1},
 		{name: "AGE", right: true, spare: 6}, {name: "TROUBLE"},
 	}, rows)
+	if troubled && len(rows) == 0 && f.doc.Edges.Total > 0 {
+		p.say("All Edges are all right.")
+	}
+	p.say("%s", edgeTotals(f.doc.Edges))
 }
 
 // cells are the numbers of a snapshot; of an Edge that gave none nothing is known.

@@ -63,8 +63,11 @@ func (a *app) show(v view) error {
 	}
 	p := &page{wide: a.format == wide, looks: a.looks}
 	v.table(p)
-	_, err := io.WriteString(a.stdout, p.text.String())
-	return err
+	if _, err := io.WriteString(a.stdout, p.text.String()); err != nil {
+		return err
+	}
+	_, _ = io.WriteString(a.stderr, p.talk.String())
+	return nil
 }
 
 // showNext writes one of the answers of a command that goes on: a line of JSON, or a document of YAML.

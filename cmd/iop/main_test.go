@@ -28,6 +28,7 @@ const soon = 30 * time.Second
 //	restart              crashes it and starts it anew at the same addresses
 //	edge ID [k=v...]     connects an Edge with these labels
 //	leave ID             has it say goodbye
+//	down ID NODE         takes one of its nodes away
 //	exits CODE ARGS...   runs iop and wants that exit code; without a process of its own
 //	until RE ARGS...     runs iop until its output matches
 //	sees FILE RE         waits until a file matches that a program in the background writes
@@ -38,7 +39,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"daemon": daemonCommand, "restart": restartCommand, "edge": edgeCommand, "leave": leaveCommand,
+			"daemon": daemonCommand, "restart": restartCommand, "edge": edgeCommand, "leave": leaveCommand, "down": downCommand,
 			"exits": exits, "until": until, "sees": sees,
 		},
 	})
@@ -77,6 +78,12 @@ func edgeCommand(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func leaveCommand(ts *testscript.TestScript, _ bool, args []string) { fleetOf(ts).leave(args[0]) }
+
+func downCommand(ts *testscript.TestScript, _ bool, args []string) {
+	if e := fleetOf(ts).edges[args[0]]; e == nil || !e.site.down(args[1]) {
+		ts.Fatalf("there is no node %s", args)
+	}
+}
 
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) == 0 {

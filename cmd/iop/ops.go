@@ -60,7 +60,7 @@ var operationColumns = []column{
 
 func (a *app) operationsPage(p *page, found *client.OperationPage) {
 	if len(found.Operations) == 0 {
-		p.line("No commands.")
+		p.say("No commands.")
 	}
 	rows := make([][]string, len(found.Operations))
 	for i, o := range found.Operations {
@@ -69,7 +69,7 @@ func (a *app) operationsPage(p *page, found *client.OperationPage) {
 	}
 	p.grid(operationColumns, rows)
 	if found.Dropped > 0 {
-		p.line("%d older records were forgotten for want of room.", found.Dropped)
+		p.say("%d older records were forgotten for want of room.", found.Dropped)
 	}
 }
 
@@ -132,12 +132,12 @@ func (a *app) operationPage(p *page, o *client.Operation) {
 	}
 	p.details(append(append(details, object("parameters", o.Parameters)), object("result", o.Result)))
 	if o.EventsDropped > 0 {
-		p.line("\n%d earlier steps were forgotten.", o.EventsDropped)
+		p.say("%d earlier steps were forgotten.", o.EventsDropped)
 	}
 	if len(o.Events) == 0 {
 		return
 	}
-	p.line("")
+	p.blank()
 	rows := make([][]string, len(o.Events))
 	for i, e := range o.Events {
 		rows[i] = []string{a.when(&e.ReceivedAt), clean(e.Phase), percent(e.ProgressPercent), textOr(e.Message)}

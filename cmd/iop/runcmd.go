@@ -26,8 +26,8 @@ When the network fails the command is sent again under its idempotency key, so t
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: a.completeRun,
 		Example: `  iop run seoul-1 edge.ping
-  iop run seoul-1 node.restart --node gpu-1 --reason "new driver"
-  iop run seoul-1 model.load --node gpu-1 --param model=qwen3-32b --wait`,
+  iop run seoul-1 node.drain --node gpu-1 --param deadline_seconds:=60 --reason "new driver" --wait
+  iop run seoul-1 node.resume --node gpu-1`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			command.EdgeID, command.Operation, command.Parameters = args[0], args[1], parameters
 			repo, err := a.repository()

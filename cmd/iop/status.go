@@ -33,11 +33,20 @@ for an Edge that is gone: that is what was known last, and said to be.`,
 			if err != nil {
 				return err
 			}
-			if err := a.show(view{doc: s, table: func(p *page) { a.statusPage(p, s) }}); err != nil {
+			var known orders
+			if hasClosed(s.Nodes) {
+				known = ordersOf(cmd.Context(), repo, s.EdgeID)
+			}
+			trouble := a.siteTrouble(s.Nodes, known)
+			said := trouble
+			if check { // whose error says it
+				said = nil
+			}
+			if err := a.show(view{doc: s, table: func(p *page) { a.statusPage(p, s, said) }}); err != nil {
 				return err
 			}
 			if check {
-				return checkStatus(s)
+				return checkStatus(s, trouble)
 			}
 			return nil
 		},
@@ -49,8 +58,7 @@ for an Edge that is gone: that is what was known last, and said to be.`,
 }
 
 // checkStatus is an error where an Edge isn't all right.
-func checkStatus(s *client.Status) error {
-	trouble := siteTrouble(s.Nodes)
+func checkStatus(s *client.Status, trouble []string) error {
 	if !s.Connected {
 		trouble = append([]string{"the Edge is gone, and this is what was known last"}, trouble...)
 	}
@@ -67,22 +75,23 @@ var statusColumns = []column{
 	{name: "MODELS", spare: 1}, {name: "NODE NAME", wide: true}, {name: "NODE LABELS", wide: true},
 }
 
-func (a *app) statusPage(p *page, s *client.Status) {
-	p.line("%s", a.statusHead(s))
+func (a *app) statusPage(p *page, s *client.Status, trouble []string) {
 	var rows [][]string
 	for _, n := range s.Nodes {
 		rows = append(rows, nodeRows(n)...)
 	}
-	if len(rows) == 0 {
-		p.line("It has no nodes.")
-		return
-	}
-	p.line("")
 	p.grid(statusColumns, rows)
+	if len(rows) == 0 {
+		p.say("%s has no nodes.", clean(s.EdgeID))
+	}
+	p.say("%s", a.statusWorth(s))
+	for _, what := range trouble {
+		p.say("%s", what)
+	}
 }
 
-// statusHead says what the table is worth.
-func (a *app) statusHead(s *client.Status) string {
+// statusWorth says what the table is worth.
+func (a *app) statusWorth(s *client.Status) string {
 	switch {
 	case !s.Connected:
 		return fmt.Sprintf("%s is not connected: this was known last, %s", clean(s.EdgeID), a.when(&s.ReceivedAt))

@@ -9,14 +9,16 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// page is what a table format writes: lines and grids.
+// page is what a table format writes: grids to stdout, and behind them sentences to stderr. So the first line of a list is its
+// headings, and an empty list is no line.
 type page struct {
 	wide  bool
 	looks looks
 	text  strings.Builder
+	talk  strings.Builder
 }
 
-func (p *page) line(format string, args ...any) { fmt.Fprintf(&p.text, format+"\n", args...) }
+func (p *page) say(format string, args ...any) { fmt.Fprintf(&p.talk, format+"\n", args...) }
 
 // column is one of a grid's.
 type column struct {
@@ -27,7 +29,7 @@ type column struct {
 	spare int  // a narrow terminal does without the column with the highest number first; 0 stays
 }
 
-// grid writes rows under columns, without lines: it is read by people, and by awk.
+// grid writes rows under columns, without lines: it is read by people, and by awk. Without rows it writes nothing.
 func (p *page) grid(columns []column, rows [][]string) {
 	if len(rows) == 0 {
 		return
@@ -48,6 +50,9 @@ func (p *page) grid(columns []column, rows [][]string) {
 	p.text.WriteString(t.Render())
 	p.text.WriteByte('\n')
 }
+
+// blank stands between two of them.
+func (p *page) blank() { p.text.WriteByte('\n') }
 
 // details writes names and values below each other.
 func (p *page) details(pairs [][2]string) {

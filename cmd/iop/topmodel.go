@@ -86,7 +86,7 @@ func (m *topModel) order() {
 		if e.status != nil && e.status.Connected && isThere(edge) {
 			m.busiest = append(m.busiest, busyEdge{e.id, e.sums})
 		}
-		if trouble := m.app.trouble(edge, e.status, e.fault); len(trouble) > 0 {
+		if trouble := m.app.trouble(edge, e.status, e.fault, nil); len(trouble) > 0 {
 			m.trouble = append(m.trouble, troubledEdge{e.id, inShort(trouble, false), !isThere(edge), len(trouble)})
 		}
 	}
@@ -169,7 +169,7 @@ func load(c client.Counters) float64 {
 
 func (l topLine) text() string {
 	if l.gap != nil {
-		return gapText(l.gap)
+		return gapLine(l.gap)
 	}
 	return eventLine(l.event.At.Local().Format(time.TimeOnly), l.event)
 }

@@ -2,13 +2,14 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"iop/client"
 )
 
-// trouble says what isn't all right with an Edge, worst first; nil where all is. Each of e and s may be nil: not known.
-func (a *app) trouble(e *client.Edge, s *client.Status, fault client.Code) []string {
+// trouble says what isn't all right with an Edge, worst first; nil where all is. Each of e, s and known may be nil: not known.
+func (a *app) trouble(e *client.Edge, s *client.Status, fault client.Code, known orders) []string {
 	var all []string
 	if e != nil {
 		all = a.edgeTrouble(e)
@@ -17,7 +18,7 @@ func (a *app) trouble(e *client.Edge, s *client.Status, fault client.Code) []str
 		all = append(all, faultText(fault))
 	}
 	if s != nil {
-		all = append(all, siteTrouble(s.Nodes)...)
+		all = append(all, a.siteTrouble(s.Nodes, known)...)
 	}
 	return all
 }
@@ -73,16 +74,24 @@ func faultText(code client.Code) string {
 	return clean(string(code))
 }
 
-// siteTrouble is of nodes and providers. A node that isn't connected counts as one trouble, not as one for each provider.
-func siteTrouble(nodes []*client.Node) []string {
+// siteTrouble is of nodes and providers. A node that isn't connected, or is drained, counts as one trouble, not as one for each
+// provider.
+func (a *app) siteTrouble(nodes []*client.Node, known orders) []string {
 	var all []string
 	for _, n := range nodes {
 		if !n.Connected {
 			all = append(all, "node "+clean(n.NodeID)+" is down")
 			continue
 		}
+		drain := known[place{node: n.NodeID}]
+		if drain != nil && slices.ContainsFunc(n.Providers, isClosed) {
+			all = append(all, fmt.Sprintf("node %s is drained (%s)", clean(n.NodeID), a.orderText(drain)))
+		}
 		for _, p := range n.Providers {
-			if word := providerTrouble(p); word != "" {
+			if drain != nil && isClosed(p) {
+				continue // said of the node
+			}
+			if word := a.providerTrouble(p, known[place{n.NodeID, p.ProviderID}]); word != "" {
 				all = append(all, fmt.Sprintf("%s/%s is %s", clean(n.NodeID), clean(p.ProviderID), word))
 			}
 		}
@@ -91,11 +100,13 @@ func siteTrouble(nodes []*client.Node) []string {
 }
 
 // providerTrouble is empty for one that serves, also if it is busy.
-func providerTrouble(p *client.Provider) string {
+func (a *app) providerTrouble(p *client.Provider, disabled *client.Operation) string {
 	switch {
 	case p.Health == "degraded" || p.Health == "offline":
 		return p.Health
-	case p.Status == "unavailable" && p.Health == "online":
+	case isClosed(p) && disabled != nil:
+		return "disabled (" + a.orderText(disabled) + ")"
+	case isClosed(p):
 		return "unavailable, but online: drained or disabled"
 	case p.Status == "unavailable":
 		return p.Status

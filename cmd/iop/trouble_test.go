@@ -55,7 +55,7 @@ func TestTrouble(t *testing.T) {
 			[]string{"node n1 is down", "n2/p is degraded", "n2/q is unavailable"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, testApp().trouble(c.edge, c.status, c.fault)); diff != "" {
+			if diff := cmp.Diff(c.want, testApp().trouble(c.edge, c.status, c.fault, nil)); diff != "" {
 				t.Error(diff)
 			}
 		})
