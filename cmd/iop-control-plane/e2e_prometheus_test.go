@@ -23,7 +23,8 @@ const (
 	dashboardFile = "../../deploy/grafana/iop-control-plane.json"
 )
 
-// TestPrometheus: a real one scrapes a real daemon, with a viewer's token, and takes the rules and every query of the dashboard.
+// TestPrometheus: a real one scrapes a real daemon, with a viewer's token, and takes the rules and every query of the dashboard;
+// what these ask for is there. A second daemon has TLS, and so a certificate.
 func TestPrometheus(t *testing.T) {
 	t.Parallel()
 	program := testkit.Tool(t, "prometheus")
@@ -35,10 +36,16 @@ func TestPrometheus(t *testing.T) {
 	if _, m := d.sayHello(&iopv1.EdgeHelloRequest{EdgeId: "e3", Token: "wrong"}); m.GetError() == nil {
 		t.Fatalf("a wrong token: %v", m)
 	}
-	prometheus := startPrometheus(t, program, d)
-	testkit.Eventually(t, "the daemon is up", func() bool { return at(prometheus.get("/api/v1/targets").json, "data.activeTargets.0.health") == "up" })
+	viewer := []string{"Authorization", "Bearer viewer-token"}
+	d.get("/edges/nobody", viewer...).isProblem(404, "edge_not_found")
+	d.stream("/fleet/events", viewer...) // a live reader has a backlog
+	servers := testkit.NewAuthority()
+	prometheus := startPrometheus(t, program, d, startTLSDaemon(t, servers, servers, tlsConfig), servers)
+	testkit.Eventually(t, "both daemons are up", func() bool {
+		return at(prometheus.query(`sum(up)`).json, "data.result.0.value.1") == "2"
+	})
 	for query, want := range map[string]string{
-		`up{job="iop-control-plane"}`: "1", "iop_edges_connected": "2", `iop_hello_refusals_total{code="unauthenticated"}`: "1",
+		`up{job="iop-control-plane"}`: "1", `iop_edges_connected{job="iop-control-plane"}`: "2", `iop_hello_refusals_total{code="unauthenticated"}`: "1",
 		`process_start_time_seconds > 1e9 and process_max_fds > 0`: "",
 	} {
 		testkit.Eventually(t, query+" is "+want, func() bool {
@@ -50,14 +57,34 @@ func TestPrometheus(t *testing.T) {
 		rules := prometheus.get("/api/v1/rules").is(200).list("data.groups.0.rules")
 		return len(rules) == len(alertsIn(t, rulesFile)) && !slices.ContainsFunc(rules, func(r any) bool { return at(r, "health") != "ok" })
 	})
+	for _, rule := range prometheus.get("/api/v1/rules").list("data.groups.0.rules") {
+		prometheus.findsAll(at(rule, "query").(string))
+	}
 	for _, query := range dashboardQueries(t) {
 		query = strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*").Replace(query)
 		prometheus.query(query).is(200, "status", "success")
+		prometheus.findsAll(query)
 	}
 }
 
-// startPrometheus runs deploy/prometheus/prometheus.yaml, quicker, and with this daemon. What it gives asks Prometheus.
-func startPrometheus(t *testing.T, program string, d *testDaemon) *testDaemon {
+// selectors are what queries pick series by: a name, and labels or none.
+var selectors = regexp.MustCompile(`\b(up|(iop|process|go)_\w+)\b(\{[^}]*\})?`)
+
+// unseen is what nothing from outside brings about, and a sibling that must be there: the label is one that the daemon has.
+var unseen = strings.NewReplacer(`status="500"`, `status="404"`)
+
+// findsAll wants a series for every selector of a query, labels included: an alert on what isn't there never goes off.
+func (d *testDaemon) findsAll(query string) {
+	d.t.Helper()
+	for _, selector := range selectors.FindAllString(query, -1) {
+		testkit.Eventually(d.t, "there is a series "+selector+" of "+query, func() bool {
+			return len(d.query(unseen.Replace(selector)).list("data.result")) > 0
+		})
+	}
+}
+
+// startPrometheus runs deploy/prometheus/prometheus.yaml, quicker, and with these daemons. What it gives asks Prometheus.
+func startPrometheus(t *testing.T, program string, d, withTLS *testDaemon, servers *testkit.Authority) *testDaemon {
 	t.Helper()
 	dir, address := t.TempDir(), testkit.FreeAddress(t)
 	writeFile(t, dir+"/iop.token", []byte("viewer-token\n"))
@@ -68,6 +95,8 @@ func startPrometheus(t *testing.T, program string, d *testDaemon) *testDaemon {
 	config := changed(t, "../../deploy/prometheus/prometheus.yaml", strings.NewReplacer("$DIR", dir, "$RULES", rules, "$DAEMON_HTTP", d.http), []string{
 		"interval: 15s", "interval: 1s", "/etc/prometheus/iop.rules.yaml", "$RULES", "/etc/prometheus/iop.token", "$DIR/iop.token", "127.0.0.1:18080", "$DAEMON_HTTP",
 	})
+	config += fmt.Sprintf("  - job_name: with-tls\n    scheme: https\n    tls_config: {ca_file: %s/ca.pem}\n    static_configs: [{targets: [%q]}]\n", dir, withTLS.http)
+	writeFile(t, dir+"/ca.pem", servers.PEM)
 	writeFile(t, dir+"/prometheus.yaml", []byte(config))
 	runBeside(t, exec.Command(program, "--config.file="+dir+"/prometheus.yaml", "--storage.tsdb.path="+dir+"/data", "--web.listen-address="+address))
 	prometheus := &testDaemon{t: t, http: address, scheme: "http", client: httpClient}

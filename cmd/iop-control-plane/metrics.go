@@ -12,8 +12,11 @@ import (
 	"iop/wire"
 )
 
+// counting has the actors' numbers: an actors.System.
+type counting interface{ Metrics() actors.Metrics }
+
 // newMetrics makes the registry that /metrics shows; the HTTP front adds its own. docs/operations.md has all of it.
-func newMetrics(s *actors.System, t *wire.ServerTLS, r *reloads, lostLines func() uint64) *prometheus.Registry {
+func newMetrics(s counting, t *wire.ServerTLS, r *reloads, lostLines func() uint64) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		buildInfo(), lostLogLines(lostLines), actorMetrics{s}, wireMetrics{s}, reloadMetrics{r})

@@ -9,7 +9,7 @@ import (
 )
 
 // actorMetrics reads the actors' counters at each scrape. No label ever holds an edge_id.
-type actorMetrics struct{ system *actors.System }
+type actorMetrics struct{ system counting }
 
 var (
 	edgesConnected   = desc("iop_edges_connected", "Edges that own their id now.")

@@ -3,12 +3,11 @@ package main
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"iop/actors"
 	"iop/wire"
 )
 
 // wireMetrics are what goes over the two wires. The types of frames are the protocol's own words and "other".
-type wireMetrics struct{ system *actors.System }
+type wireMetrics struct{ system counting }
 
 var (
 	wireFrames       = desc("iop_wire_frames_total", "Frames, by the wire, the direction as seen from here, and what they carry.", "wire", "direction", "type")

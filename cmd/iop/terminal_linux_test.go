@@ -21,7 +21,7 @@ import (
 
 // pty is a terminal of the test's own.
 type pty struct {
-	t        *testing.T
+	t        testing.TB
 	us, them *os.File
 	before   unix.Termios
 	ended    sync.WaitGroup
@@ -30,7 +30,7 @@ type pty struct {
 	drawn bytes.Buffer
 }
 
-func newPty(t *testing.T) *pty {
+func newPty(t testing.TB) *pty {
 	t.Helper()
 	us, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
