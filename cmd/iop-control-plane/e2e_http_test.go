@@ -27,6 +27,7 @@ func TestOrderOfChecks(t *testing.T) {
 	view := []string{"Authorization", "Bearer view-token"}
 	foreign := []string{"Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site"}
 	plain := []string{"Content-Type", "text/plain"}
+	longKey := []string{"Idempotency-Key", strings.Repeat("k", 129)}
 	with := func(all ...[]string) (h []string) {
 		for _, a := range all {
 			h = append(h, a...)
@@ -53,7 +54,9 @@ func TestOrderOfChecks(t *testing.T) {
 		"size before body":         {"POST", "/edges/known/commands", strings.Repeat("x", 1<<20+1), op, 413, "payload_too_large"},
 		"body before Edge":         {"POST", "/edges/nobody/commands", `{"operation":1}`, op, 400, "invalid_request"},
 		"query before Edge":        {"POST", "/edges/nobody/commands?wait=perhaps", good, op, 400, "invalid_request"},
-		"key's form before Edge":   {"POST", "/edges/nobody/commands", good, with(op, []string{"Idempotency-Key", strings.Repeat("k", 129)}), 400, "invalid_request"},
+		"Edge before key's form":   {"POST", "/edges/nobody/commands", good, with(op, longKey), 404, "edge_not_found"},
+		"operation before its key": {"POST", "/edges/known/commands", `{"operation":"b"}`, with(op, longKey), 422, "operation_unsupported"},
+		"key's form":               {"POST", "/edges/known/commands", good, with(op, longKey), 400, "invalid_request"},
 		"query before Edge, GET":   {"GET", "/edges/nobody/status?timeout=x", "", view, 400, "invalid_request"},
 		"Edge before operation":    {"POST", "/edges/nobody/commands", `{"operation":"b"}`, op, 404, "edge_not_found"},
 		"operation":                {"POST", "/edges/known/commands", `{"operation":"b"}`, op, 422, "operation_unsupported"},
