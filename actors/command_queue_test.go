@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -234,4 +236,59 @@ func TestLostInAnyOrder(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What waited in the older connection's link is carried by the newer one in the order in which it was asked for: a drain and a resume
+// must not change places.
+func TestATakeoverKeepsTheOrder(t *testing.T) {
+	opts := testOptions()
+	opts.MaxInFlight, opts.Link.MaxQueueFrames = 64, 64
+	bubble(t, opts, func(t *testing.T, s *System) {
+		stuck(t, s, "e1")
+		var asked []string
+		for range 8 {
+			noWait := commandFor("e1")
+			noWait.Wait = false
+			asked = append(asked, wantReply(t, <-askCommand(s, noWait), "", Pending).ID)
+		}
+		young := connect(t, s, "e1")
+		var carried []string
+		for range asked {
+			_, c := young.commandRequest()
+			carried = append(carried, c.CommandId)
+		}
+		wantEqual(t, "carried", carried, asked)
+	})
+}
+
+// A command that meets a link which has just ended is answered when the registry knows that, so that who then looks finds the same; and
+// where the Edge is back meanwhile it is carried by the newer connection.
+func TestACommandThatMeetsAnEndedLink(t *testing.T) {
+	ended := func(t *testing.T, s *System) (*actor.PID, <-chan CommandReply) {
+		pid, _ := connectLink(t, s, "e1", &fakeLink{result: wire.Closed, done: make(chan struct{})})
+		answer := askCommand(s, commandFor("e1"))
+		if len(answer) > 0 {
+			t.Fatalf("answered %+v before the end is known", <-answer)
+		}
+		return pid, answer
+	}
+	t.Run("the Edge is gone", func(t *testing.T) {
+		bubble(t, testOptions(), func(t *testing.T, s *System) {
+			pid, answer := ended(t, s)
+			s.root().Send(pid, &linkEnded{})
+			wantReply(t, <-answer, wire.EdgeDisconnected, "")
+			_, v := view(t, s, "e1")
+			wantEqual(t, "then", []any{v.Connected, v.DisconnectReason}, []any{false, ConnectionClosed})
+		})
+	})
+	t.Run("the Edge is back", func(t *testing.T) {
+		bubble(t, testOptions(), func(t *testing.T, s *System) {
+			pid, answer := ended(t, s)
+			young := connect(t, s, "e1")
+			m, c := young.commandRequest()
+			young.reply(m.Id, outcomeOf(c.CommandId, outcomeSucceeded))
+			wantReply(t, <-answer, "", Succeeded)
+			s.root().Send(pid, &linkEnded{})
+		})
+	})
 }

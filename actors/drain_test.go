@@ -2,7 +2,9 @@ package actors
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -53,6 +55,22 @@ func TestDrainOfIdleEdges(t *testing.T) {
 		_, v := view(t, s, "e3")
 		wantEqual(t, "why", v.DisconnectReason, Shutdown)
 		wantEqual(t, "hello places taken", len(s.hellos), 0)
+	})
+}
+
+// Behind a TLS handshake that doesn't come to its end no last word can be written: a stop doesn't wait for one.
+func TestDrainOfAHandshake(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		ours, theirs := net.Pipe()
+		defer ours.Close()
+		s.hellos <- struct{}{}
+		s.root().Send(s.registry, &accepted{newcomer{conn: tls.Server(theirs, &tls.Config{})}})
+		synctest.Wait()
+		if d := <-drainFor(s, 15*time.Second); d > time.Second {
+			t.Errorf("took %v with nothing pending", d)
+		}
+		wantEqual(t, "hello places taken", len(s.hellos), 0)
+		wantEqual(t, "handshakes that failed", s.Metrics().TLSFailures, 0)
 	})
 }
 

@@ -27,6 +27,7 @@ type edge struct {
 
 	pending pending
 	queued  map[string]uint64 // operations whose frame waits in the link, and their requests
+	unsent  []string          // operations that met a link which had just ended
 
 	// Only until the claim is decided.
 	greeting *greeting
@@ -83,7 +84,7 @@ func (e *edge) Receive(ctx actor.Context) {
 	case *queryCommands:
 		e.query(ctx, m)
 	case *probeOwner:
-		e.ping(ctx, m)
+		e.ping(m)
 	case *frameBegun:
 		delete(e.queued, m.operationID)
 	case *claimGone:

@@ -30,6 +30,10 @@ func (e *edge) goAway(ctx actor.Context, m *goAway) {
 	if e.phase == closing {
 		return
 	}
+	if e.phase == awaiting && e.link.OverTLS() { // its handshake may be under way, behind which a last word would wait for seconds
+		e.end(ctx, Shutdown)
+		return
+	}
 	e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, "the Control Plane is stopping", m.reconnectAfter), "")
 	if e.serves() {
 		e.phase = draining
@@ -115,8 +119,13 @@ func (e *edge) end(ctx actor.Context, reason Reason) {
 	}
 }
 
+// tellEnd tells the registry, and behind that has it asked again for what met a link that had ended.
 func (e *edge) tellEnd(ctx actor.Context) {
 	ctx.Send(e.sys.registry, &ended{pid: ctx.Self(), edgeID: e.edgeID, token: e.token, reason: e.reason})
+	for _, operationID := range e.unsent {
+		ctx.Send(e.sys.operations, &commandWithdrawn{operationID})
+	}
+	e.unsent = nil
 }
 
 // released: the registry has recorded the end, so that the callers who still wait can be told of it.
@@ -126,8 +135,11 @@ func (e *edge) released(ctx actor.Context, view *View) {
 	e.stopIfDone(ctx)
 }
 
+// stopIfDone lets go of the snapshot first: the library's list of children keeps the PIDs of actors that have stopped, and what they
+// lead to, in places that the next ones take. The reader's last call was LinkClosed, and no message is taken after Stop.
 func (e *edge) stopIfDone(ctx actor.Context) {
 	if e.gone && e.freed {
+		e.link, e.pulse = nil, nil
 		ctx.Stop(ctx.Self())
 	}
 }

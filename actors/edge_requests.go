@@ -1,6 +1,10 @@
 package actors
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -61,9 +65,9 @@ func (e *edge) command(ctx actor.Context, m *dispatch) {
 	case wire.Full:
 		e.pending.take(id, 0)
 		ctx.Send(e.sys.operations, &commandRefused{m.operationID, faultBusy})
-	case wire.Closed:
+	case wire.Closed: // its end is on its way here: what was asked meanwhile is decided by what the registry then knows
 		e.pending.take(id, 0)
-		ctx.Send(e.sys.operations, &commandRefused{m.operationID, faultDisconnected})
+		e.unsent = append(e.unsent, m.operationID)
 	}
 }
 
@@ -78,9 +82,11 @@ func (e *edge) withdraw(ctx actor.Context, operationID string) {
 	}
 }
 
-// takeBackAll is for the end of the connection: what was not begun is never written here.
+// takeBackAll is for the end of the connection: what was not begun is never written here. Another one carries it in the order in which
+// it was asked for, which is that of the requests' ids.
 func (e *edge) takeBackAll(ctx actor.Context) {
-	for operationID := range e.queued {
+	byID := func(a, b string) int { return cmp.Compare(e.queued[a], e.queued[b]) }
+	for _, operationID := range slices.SortedFunc(maps.Keys(e.queued), byID) {
 		e.withdraw(ctx, operationID)
 	}
 }
@@ -97,7 +103,7 @@ func (e *edge) query(ctx actor.Context, m *queryCommands) {
 }
 
 // ping asks the peer for a sign of life, because another instance claims the id.
-func (e *edge) ping(_ actor.Context, m *probeOwner) {
+func (e *edge) ping(m *probeOwner) {
 	if !e.serves() {
 		return // the end of this connection decides the claim
 	}

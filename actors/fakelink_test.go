@@ -32,6 +32,7 @@ func (l *fakeLink) Send(_ *iopv1.Envelope, tag string) wire.SendResult {
 }
 
 func (l *fakeLink) Ended() bool                      { return false }
+func (l *fakeLink) OverTLS() bool                    { return false }
 func (l *fakeLink) PeerDNSNames() []string           { return nil }
 func (l *fakeLink) PeerEnded() bool                  { return false }
 func (l *fakeLink) SendFrame([]byte) wire.SendResult { return l.result }

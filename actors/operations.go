@@ -8,7 +8,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	iopv1 "iop/proto/iop/v1"
-	"iop/wire"
 )
 
 // operations owns every command's record and the idempotency keys. It alone changes a record and answers who asked for the
@@ -19,28 +18,6 @@ type operations struct {
 	ids operationIDs
 
 	ending *ending // nil until the process ends
-}
-
-// flight is what is known of a command while it is on its way, and how its first wait ended.
-type flight struct {
-	request  *iopv1.EdgeCommandRequest // until it is sent
-	deadline int64                     // monotonic
-	timer    *time.Timer
-	late     bool       // its time is up, but whether it was written is not settled
-	queuedBy *actor.PID // the connection whose queue it waits in
-	token    Token      // of the connection that carried it
-	lost     Token      // of the connection that ended while its link was about to say that it carries it
-	told     bool       // somebody was told that it is on its way: its record must stay
-	wait     bool       // as the first caller does
-	waiters  []waiter
-
-	fault     *wire.Fault // how the wait ended, for those who repeat the request
-	edgeError string
-}
-
-type waiter struct {
-	to   chan<- CommandReply
-	wait bool
 }
 
 // Fronts → operations, and operations → itself.
@@ -247,13 +224,13 @@ func (p *operations) sent(ctx actor.Context, m *commandSent) {
 	if e == nil {
 		return
 	}
-	e.flight.token, e.flight.request, e.flight.queuedBy = m.token, nil, nil
+	lost := e.carriedBy(m.token)
 	p.apply(ctx, e, e.op.onSent(m.at), time.Time{})
 	switch {
 	case e.flight.late:
 		p.noAnswer(ctx, e)
 		p.askIfBack(ctx, e)
-	case e.flight.lost == m.token:
+	case lost:
 		p.loseOne(ctx, e)
 		p.askIfBack(ctx, e)
 	case p.ending != nil:
@@ -281,20 +258,16 @@ func (p *operations) withdrawn(ctx actor.Context, id string) {
 // lost: what could not be taken back was written, though the link's word of that may still be on its way.
 func (p *operations) lost(ctx actor.Context, m *commandsLost) {
 	for _, id := range m.ids {
-		switch e := p.log.entries[id]; {
-		case e == nil:
-		case e.op.State == Sent && e.flight.token == m.token:
+		if e := p.log.entries[id]; e != nil && e.lostWith(m.token) {
 			p.loseOne(ctx, e)
 			p.askIfBack(ctx, e)
-		case e.op.unsent():
-			e.flight.lost = m.token
 		}
 	}
 }
 
 // askIfBack asks an Edge that was back before its command became unknown, so that it wasn't asked about it then.
 func (p *operations) askIfBack(ctx actor.Context, e *entry) {
-	if edge := p.log.edges[e.op.EdgeID]; edge != nil && edge.back > e.flight.token {
+	if p.log.edges[e.op.EdgeID].backSince(e.flight.token) {
 		p.question(ctx, e.op.EdgeID, []string{e.op.ID})
 	}
 }
@@ -330,7 +303,7 @@ func (p *operations) noAnswer(ctx actor.Context, e *entry) {
 func (p *operations) edgeBack(ctx actor.Context, m *edgeBack) {
 	ids := p.log.unsettled(m.edgeID)
 	for _, id := range ids {
-		if e := p.log.entries[id]; e.op.State == Sent && e.flight.token < m.token {
+		if e := p.log.entries[id]; e.carriedBefore(m.token) {
 			p.loseOne(ctx, e)
 		}
 	}

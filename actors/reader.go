@@ -29,6 +29,7 @@ type reader struct {
 type edgeLink interface {
 	wire.Link
 	Ended() bool
+	OverTLS() bool
 	PeerDNSNames() []string
 	PeerEnded() bool
 	SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now time.Time, interval time.Duration) wire.SendResult

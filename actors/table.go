@@ -11,8 +11,8 @@ import (
 	"iop/wire"
 )
 
-// table decides who owns an edge_id. It is the one place where connection tokens are compared, and knows no
-// actor system: it gets claims and ends, and says what follows from them.
+// table decides who owns an edge_id, by comparing connection tokens; by which of them a command goes is decided in flight.go. It knows
+// no actor system: it gets claims and ends, and says what follows from them.
 type table struct {
 	opts TableOptions
 

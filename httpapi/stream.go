@@ -59,7 +59,10 @@ type stream struct {
 }
 
 func (st *stream) run(sub *actors.Subscription) {
-	st.begin(sub)
+	if !st.begin(sub) {
+		st.end(sub)
+		return
+	}
 	ticks := time.NewTicker(keepAlive)
 	defer ticks.Stop()
 	for !st.over() {
@@ -100,22 +103,29 @@ func (st *stream) over() bool {
 	}
 }
 
-// begin sends the headers and what came before.
-func (st *stream) begin(sub *actors.Subscription) {
+// begin sends the headers and what came before; false when the reader took so long for it that it has missed what came since. What
+// was sent is let go, for it may be large, and the stream long.
+func (st *stream) begin(sub *actors.Subscription) bool {
 	if sub.Gap != nil {
 		st.write(renderGap(sub.Gap))
 	}
-	for _, e := range sub.Backlog {
+	for i, e := range sub.Backlog {
 		st.write(renderEvent(e))
+		sub.Backlog[i] = nil
 		if st.unflushed < batchBytes {
 			continue
 		}
-		if st.send(); st.over() {
-			return
+		st.send()
+		switch {
+		case st.over():
+			return true
+		case sub.Missed():
+			return false
 		}
 	}
-	sub.Backlog = nil // it may be large, and the stream long
+	sub.Backlog = nil
 	st.send()
+	return true
 }
 
 // batch writes an event and those that wait behind it, and sends them together; false when the subscription has ended.

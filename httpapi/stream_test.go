@@ -243,6 +243,32 @@ func TestStreamStopsInItsBacklog(t *testing.T) {
 	})
 }
 
+// A reader that is so slow with what came before that it has missed what came since is ended there: behind the hole nothing is sent.
+func TestStreamThatMissesDuringItsBacklog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var backlog []*actors.Event
+		for i := range 10_000 {
+			backlog = append(backlog, event(i))
+		}
+		r := newReader()
+		live := make(chan *actors.LiveEvent, 1)
+		live <- &actors.LiveEvent{Event: event(20_000)}
+		close(live)
+		sub := actors.NewSubscription(live, func() bool { return len(r.text()) > 0 }, nil)
+		sub.Backlog = backlog
+		st := &stream{w: r, flush: r.FlushError}
+		st.run(sub)
+		text := r.text()
+		n := strings.Count(text, "id: ")
+		if n == 0 || n > 1000 || strings.Count(text, "event: gap") != 1 || !strings.HasPrefix(text[strings.LastIndex(text, "event: "):], "event: gap") {
+			t.Errorf("%d of %d events were sent on, and then: %q", n, len(backlog), text[max(0, len(text)-200):])
+		}
+		if backlog[0] != nil || backlog[len(backlog)-1] == nil {
+			t.Error("what was sent is kept, or what wasn't is gone")
+		}
+	})
+}
+
 func closedChannel() chan struct{} {
 	c := make(chan struct{})
 	close(c)

@@ -44,6 +44,12 @@ func NewTCPLink(conn net.Conn, opts *LinkOptions, events LinkEvents) *TCPLink {
 // PeerDNSNames is PeerDNSNames of the link's connection.
 func (l *TCPLink) PeerDNSNames() []string { return PeerDNSNames(l.conn) }
 
+// OverTLS tells whether nothing can be written before a handshake ends.
+func (l *TCPLink) OverTLS() bool {
+	_, ok := l.conn.(*tls.Conn)
+	return ok
+}
+
 // PeerEnded tells whether the peer has closed its side already, though it isn't read now. False also where that can't be known.
 func (l *TCPLink) PeerEnded() (ended bool) {
 	conn := l.conn

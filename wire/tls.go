@@ -48,10 +48,10 @@ func NewServerTLS(files TLSFiles) (*ServerTLS, error) {
 
 // Reload reads the files, which may be others than before. When they are no good, those in force stay so.
 func (t *ServerTLS) Reload(files TLSFiles) error {
+	b, err := readTLSFiles(files) // outside the lock: a file system may hang
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.files = files
-	b, err := readTLSFiles(files)
 	return t.loadLocked(b, err)
 }
 
@@ -59,8 +59,14 @@ func (t *ServerTLS) Reload(files TLSFiles) error {
 // that finds it: a certificate and its key are two files, and are seldom replaced at the same instant.
 func (t *ServerTLS) reloadChanged() (changed bool, err error) {
 	t.mu.Lock()
+	files := t.files
+	t.mu.Unlock()
+	b, err := readTLSFiles(files)
+	t.mu.Lock()
 	defer t.mu.Unlock()
-	b, err := readTLSFiles(t.files)
+	if files != t.files { // a Reload was faster
+		return false, nil
+	}
 	settled := b == t.seen
 	t.seen = b
 	if b == t.tried || !settled {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -134,14 +135,14 @@ func (d *daemon) readAgain(read func() (*configs.ControlPlane, error)) (cfg *con
 }
 
 // stop: refuse new → unready → GoAway, spread → wait for what is pending, under one deadline → fronts → registry → operations → events.
-func (d *daemon) stop() {
-	ctx, cancel := context.WithTimeout(context.Background(), d.cfg.Server.ShutdownTimeout)
+func (d *daemon) stop(within time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	d.ready.Store(false)
 	d.http.Drain()
 	d.fronts.edges.Stop(ctx)
 	d.fronts.clients.Stop(ctx)
-	pending, enough := context.WithTimeout(ctx, d.cfg.Server.ShutdownTimeout*9/10)
+	pending, enough := context.WithTimeout(ctx, within*9/10)
 	defer enough()
 	d.system.Drain(pending)
 	d.fronts.http.Stop(ctx)

@@ -6,6 +6,7 @@ import (
 	"net/http/pprof"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"time"
 )
 
@@ -14,14 +15,8 @@ import (
 func debugHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/mutex", contention("mutex", func() (off func()) {
-		before := runtime.SetMutexProfileFraction(1)
-		return func() { runtime.SetMutexProfileFraction(before) }
-	}))
-	mux.HandleFunc("/debug/pprof/block", contention("block", func() (off func()) {
-		runtime.SetBlockProfileRate(1)
-		return func() { runtime.SetBlockProfileRate(0) }
-	}))
+	mux.Handle("/debug/pprof/mutex", &contention{name: "mutex", note: func(rate int) { runtime.SetMutexProfileFraction(rate) }})
+	mux.Handle("/debug/pprof/block", &contention{name: "block", note: runtime.SetBlockProfileRate})
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
@@ -35,11 +30,25 @@ func debugHandler() http.Handler {
 
 // contention is a profile of what goroutines wait for. Go notes it only when told to, which costs something: it is noted while
 // somebody asks with ?seconds=N, and never else.
-func contention(name string, on func() (off func())) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		defer on()()
-		pprof.Handler(name).ServeHTTP(w, r)
-	}
+type contention struct {
+	name string
+	note func(rate int) // 1: all; 0: nothing
+
+	mu     sync.Mutex
+	askers int
+}
+
+func (c *contention) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.asked(1)
+	defer c.asked(-1)
+	pprof.Handler(c.name).ServeHTTP(w, r)
+}
+
+func (c *contention) asked(more int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.askers += more
+	c.note(min(c.askers, 1))
 }
 
 // startDebug serves pprof where it is on; the configuration's check has seen that it is on loopback.

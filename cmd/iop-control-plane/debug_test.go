@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -54,5 +55,17 @@ func TestContentionIsNotedWhileItIsAskedFor(t *testing.T) {
 	}
 	if n := runtime.SetMutexProfileFraction(-1); n != 0 {
 		t.Errorf("contention is still noted, one of %d", n)
+	}
+}
+
+// Who asks while somebody else does neither ends the other's profile nor leaves it on.
+func TestContentionOfTwoAskers(t *testing.T) {
+	var rates []int
+	c := &contention{name: "mutex", note: func(rate int) { rates = append(rates, rate) }}
+	for _, more := range []int{1, 1, -1, -1, 1, -1} {
+		c.asked(more)
+	}
+	if want := []int{1, 1, 1, 0, 1, 0}; !slices.Equal(rates, want) {
+		t.Errorf("noted at %v, want %v", rates, want)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -71,6 +72,28 @@ func TestAClosedLog(t *testing.T) {
 		d.post("nobody", `{"operation":"a"}`).isProblem(404, "edge_not_found") // leaves a line
 	}
 	testkit.Eventually(t, "the lines are counted as lost", func() bool { return d.metric("iop_log_lost_lines_total") >= 3 })
+	d.signal(syscall.SIGTERM)
+	if code := d.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestStopDuringAReload: a configuration that can't be read to its end, as from a file system that hangs, holds up no stop, however many
+// reloads were asked for.
+func TestStopDuringAReload(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t, "")
+	if err := errors.Join(os.Remove(d.file("cp.yaml")), syscall.Mkfifo(d.file("cp.yaml"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for range 6 {
+		d.signal(syscall.SIGHUP)
+	}
+	pipe, err := os.OpenFile(d.file("cp.yaml"), os.O_WRONLY, 0) // opens when the daemon has opened it, too
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close()
 	d.signal(syscall.SIGTERM)
 	if code := d.exit(); code != 0 {
 		t.Errorf("exit code %d", code)
