@@ -45,7 +45,7 @@ func TestPrometheus(t *testing.T) {
 		return at(prometheus.query(`sum(up)`).json, "data.result.0.value.1") == "2"
 	})
 	for query, want := range map[string]string{
-		`up{job="iop-control-plane"}`: "1", `iop_edges_connected{job="iop-control-plane"}`: "2", `iop_hello_refusals_total{code="unauthenticated"}`: "1",
+		`up{job="iop-control-plane"}`: "1", `iop_edges_connected{job="iop-control-plane"}`: "2", `iop_hello_refusals_total{job="iop-control-plane", code="unauthenticated"}`: "1",
 		`process_start_time_seconds > 1e9 and process_max_fds > 0`: "",
 	} {
 		testkit.Eventually(t, query+" is "+want, func() bool {
