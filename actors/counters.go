@@ -9,7 +9,7 @@ import (
 
 // counters are what the actors count; whoever shows metrics reads them through Metrics.
 type counters struct {
-	connected, unmatched, foreign, takeovers, eventsDropped, deadLetters, clients, tlsFailures atomic.Int64
+	connected, unmatched, foreign, takeovers, eventsDropped, deadLetters, clients, tlsFailures, recordsDropped atomic.Int64
 
 	// By words.
 	refusals, clientRefusals, commandRefusals tally[string] // by code
@@ -38,6 +38,7 @@ type Metrics struct {
 	ClientHelloRefusals map[string]int64 // by code
 	CommandRefusals     map[string]int64 // commands that were never sent and left no record, by code
 
+	RecordsDropped       int64                        // of operations, to make room
 	Operations           map[Kind]int64               // steps, by what happened
 	OperationsUnanswered map[OperationState]int64     // now; pending is the queue of commands
 	OperationDurations   map[OperationState]Durations // of those that ended, by how
@@ -98,7 +99,8 @@ func (s *System) Metrics() Metrics {
 		UnmatchedAnswers: c.unmatched.Load(), ForeignSnapshots: c.foreign.Load(),
 		Takeovers: c.takeovers.Load(), EventsDropped: c.eventsDropped.Load(), DeadLetters: c.deadLetters.Load(), TLSFailures: c.tlsFailures.Load(),
 		HelloRefusals: c.refusals.read(), ClientHelloRefusals: c.clientRefusals.read(), CommandRefusals: c.commandRefusals.read(),
-		Operations: c.operations.read(), OperationsUnanswered: c.unanswered.read(), OperationDurations: map[OperationState]Durations{},
+		RecordsDropped: c.recordsDropped.Load(),
+		Operations:     c.operations.read(), OperationsUnanswered: c.unanswered.read(), OperationDurations: map[OperationState]Durations{},
 		EdgeWire: &c.edgeWire, ClientWire: &c.clientWire,
 	}
 	for state, d := range c.durations {

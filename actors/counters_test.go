@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,4 +154,21 @@ func TestCountingAllocatesNothing(t *testing.T) {
 		c.refused("overloaded")
 		c.edgeWire.Read([]byte{34, 0})
 	}), 0)
+}
+
+// Records that had to make room are counted as the list of operations counts them.
+func TestDroppedRecordsAreCounted(t *testing.T) {
+	opts := testOptions()
+	opts.Audit.EdgeBuffer = 2
+	bubble(t, opts, func(t *testing.T, s *System) {
+		f := connect(t, s, "e1")
+		for range 5 {
+			answer := askCommand(s, commandFor("e1"))
+			m, c := f.commandRequest()
+			f.reply(m.Id, outcomeOf(c.CommandId, outcomeSucceeded))
+			<-answer
+		}
+		page, _ := s.Operations(context.Background(), OperationQuery{Limit: 10})
+		wantEqual(t, "listed, dropped, counted", []any{len(page.Operations), page.Dropped, s.Metrics().RecordsDropped}, []any{2, 3, 3})
+	})
 }

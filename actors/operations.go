@@ -129,6 +129,7 @@ func (p *operations) ask(ctx actor.Context, m *commandAsk) {
 	p.sys.counters.moved(nil, o)
 	m.named(o.ID)
 	e := p.log.add(o)
+	p.sys.counters.recordsDropped.Store(int64(p.log.dropped))
 	if a.Key != "" {
 		p.log.setKey(a.Key, a.Fingerprint, e, now)
 	}
@@ -180,6 +181,7 @@ func (p *operations) apply(ctx actor.Context, e *entry, s step, occurred time.Ti
 	}
 	p.sys.counters.moved(e.op, s.next)
 	p.log.update(e, s.next)
+	p.sys.counters.recordsDropped.Store(int64(p.log.dropped))
 	if s.kind != "" {
 		p.sys.counters.operation(s.kind)
 		ctx.Send(p.sys.events, &publish{event: &Event{EdgeID: e.op.EdgeID, NodeID: clip(e.op.NodeID, maxNameBytes), OperationID: e.op.ID,

@@ -23,6 +23,7 @@ var (
 	operationSteps      = desc("iop_operation_steps_total", "What happened to commands, by kind of event.", "kind")
 	operationDuration   = desc("iop_operation_duration_seconds", "From asking for a command to its end, by how it ended.", "outcome")
 	operationRefusals   = desc("iop_operation_refusals_total", "Commands that were refused before they were sent and left no record, by code.", "code")
+	operationsDropped   = desc("iop_operations_dropped_total", "Records of operations that were dropped to make room for newer ones.")
 	operationUnanswered = desc("iop_operations_unanswered", "Commands without an answer now: pending ones wait to be written, sent ones for their Edge.", "state")
 
 	eventSubscribers = desc("iop_event_subscribers", "Live readers of events now.")
@@ -36,7 +37,7 @@ var (
 // Describe implements prometheus.Collector.
 func (actorMetrics) Describe(ch chan<- *prometheus.Desc) {
 	describe(ch, edgesConnected, clientsConnected, hellosWaiting, takeovers, helloRefusals, tlsFailures, clientRefusals, operationSteps,
-		operationDuration, operationRefusals, operationUnanswered, eventSubscribers, eventBacklog, eventsDropped, deadLetters, registryLag)
+		operationDuration, operationRefusals, operationsDropped, operationUnanswered, eventSubscribers, eventBacklog, eventsDropped, deadLetters, registryLag)
 }
 
 // Collect implements prometheus.Collector.
@@ -53,6 +54,7 @@ func (a actorMetrics) Collect(ch chan<- prometheus.Metric) {
 	counter(ch, takeovers, m.Takeovers)
 	counter(ch, tlsFailures, m.TLSFailures)
 	counter(ch, eventsDropped, m.EventsDropped)
+	counter(ch, operationsDropped, m.RecordsDropped)
 	counter(ch, deadLetters, m.DeadLetters)
 	counters(ch, helloRefusals, m.HelloRefusals)
 	counters(ch, clientRefusals, m.ClientHelloRefusals)
