@@ -29,7 +29,7 @@ func (c counts) Metrics() actors.Metrics { return actors.Metrics(c) }
 func TestMetricValues(t *testing.T) {
 	system := counts{
 		EdgesConnected: 101, ClientsConnected: 102, HellosWaiting: 103, UnmatchedAnswers: 104, ForeignSnapshots: 105, Takeovers: 106,
-		EventsDropped: 107, DeadLetters: 108, TLSFailures: 127, Subscribers: 109, LongestBacklog: 110, RegistryLag: 111 * time.Second,
+		EventsDropped: 107, DeadLetters: 108, TLSFailures: 127, RecordsDropped: 128, Subscribers: 109, LongestBacklog: 110, RegistryLag: 111 * time.Second,
 		HelloRefusals:       map[string]int64{"overloaded": 112, "unauthenticated": 113},
 		ClientHelloRefusals: map[string]int64{"invalid_request": 114, "unauthenticated": 115},
 		CommandRefusals:     map[string]int64{"edge_busy": 116, "edge_not_found": 117},
@@ -72,6 +72,7 @@ iop_operation_refusals_total{code="edge_busy"} 116
 iop_operation_refusals_total{code="edge_not_found"} 117
 iop_operation_steps_total{kind="command_sent"} 118
 iop_operation_steps_total{kind="command_unknown"} 119
+iop_operations_dropped_total 128
 iop_operations_unanswered{state="pending"} 120
 iop_operations_unanswered{state="sent"} 121
 iop_registry_lag_seconds 111
