@@ -18,7 +18,7 @@ type View struct {
 	Version    string
 	InstanceID string
 	Labels     Labels
-	Operations []string // as the hello lists them; empty: the Edge doesn't say
+	Operations OperationList // empty: the Edge doesn't say
 
 	Connected        bool
 	ConnectedAt      time.Time

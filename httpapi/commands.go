@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"iop/actors"
@@ -40,7 +39,7 @@ func (s *Server) command(c *call) *problem {
 	if p != nil {
 		return p
 	}
-	if len(v.Operations) > 0 && !slices.Contains(v.Operations, ask.Operation) {
+	if !v.Operations.Allows(ask.Operation) {
 		return refuse(wire.OperationUnsupported, "the Edge lists its operations, and this is none of them")
 	}
 	if ask.Key, p = idempotencyKey(c.r.Header); p != nil {

@@ -147,8 +147,11 @@ func appendEdge(b []byte, f *actors.Fleet, v *actors.View, state actors.State) [
 		b = appendLabel(b, key, value)
 	}
 	b = append(b, '}')
-	b = append(b, `,"operations":`...)
-	b = appendStrings(b, v.Operations)
+	b = append(b, `,"operations":[`...)
+	for name := range v.Operations.All() {
+		b = appendElement(b, name)
+	}
+	b = append(b, ']')
 	b = append(b, `,"instance_id":`...)
 	b = appendStringOrNull(b, v.InstanceID)
 	b = append(b, `,"state":`...)

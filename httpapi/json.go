@@ -81,13 +81,18 @@ func appendStringOrNull(b []byte, s string) []byte {
 
 func appendStrings(b []byte, list []string) []byte {
 	b = append(b, '[')
-	for i, s := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendString(b, s)
+	for _, s := range list {
+		b = appendElement(b, s)
 	}
 	return append(b, ']')
+}
+
+// appendElement writes one of an array's strings, behind its bracket or the last one.
+func appendElement(b []byte, s string) []byte {
+	if b[len(b)-1] != '[' {
+		b = append(b, ',')
+	}
+	return appendString(b, s)
 }
 
 // appendLabels writes a map with its keys in order.
