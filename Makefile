@@ -44,8 +44,8 @@ model: ## 1,000 runs of 200 steps of the real actors beside a model
 kill: ## 20 rounds of kill -9 of Control Plane, Edge and Node agent, each view right within 3 s
 	IOP_KILL_ROUNDS=20 go test -count=1 -v -run '^TestKilledAndRestarted$$' -timeout 20m ./cmd/iop-node
 
-bench: ## memory and CPU beside a plain baseline server, and the packages' benchmarks
-	@scripts/bench.sh
+bench: ## memory and CPU beside a plain baseline server; fails when a target isn't held; writes docs/performance.md; the packages' benchmarks
+	@scripts/bench.sh -write docs/performance.md
 
 load: build ## a simple load on a daemon of its own
 	bin/iop-load simple --daemon bin/iop-control-plane

@@ -12,8 +12,8 @@ const commandBody = `{"operation":"provider.drain","node_id":"gpu-0","parameters
 var commandCPU = figure{
 	name: "Command",
 	per: []unit{
-		{cpuEach, "CPU a command, µs", toMicros},
-		{rateOf, "commands a second", asItIs},
+		{cpuEach, "CPU a command, µs", toMicros, byEdge},
+		{rateOf, "commands a second", asItIs, timeOf},
 	},
 	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		values, err := s.closedLoop(ctx, s.set.calls, func(ctx context.Context, client *http.Client, n int) error {

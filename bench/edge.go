@@ -16,6 +16,7 @@ import (
 // that were encoded before, when it is told to, and counts Pongs, which say that the server has read all that came before.
 type edge struct {
 	f        *fleet
+	number   int
 	id       string
 	snapshot []byte // encoded
 	dialer   net.Dialer
@@ -41,8 +42,7 @@ func (e *edge) dial(ctx context.Context) error {
 		return ctx.Err()
 	}
 	frames := wire.NewFrameReader(conn, wire.DefaultMaxFrameBytes)
-	err = e.send(&iopv1.Envelope{Id: 1, Body: &iopv1.Envelope_EdgeHelloRequest{EdgeHelloRequest: &iopv1.EdgeHelloRequest{
-		EdgeId: e.id, Name: "bench", Version: "1", ProtocolVersion: 1, InstanceId: "bench"}}})
+	err = e.send(&iopv1.Envelope{Id: 1, Body: &iopv1.Envelope_EdgeHelloRequest{EdgeHelloRequest: hello(e.number)}})
 	if err == nil {
 		var m *iopv1.Envelope
 		if m, err = next(frames); err == nil && m.GetEdgeHelloResponse() == nil {

@@ -25,11 +25,11 @@ const (
 // eventCPU is what an event costs that 100 live readers see, with 1,000 of them a second: CPU by event, and by second (cores).
 // What a reader that was ended didn't see is counted as lost.
 var eventCPU = figure{
-	name: "Event", once: true,
+	name: "Event",
 	per: []unit{
-		{cpuEach, "CPU an event to 100 readers, µs", toMicros},
-		{coresOf, "cores for 1,000 events a second to 100 readers", asItIs},
-		{lostOf, "events that a reader lost", asItIs},
+		{cpuEach, "CPU an event to 100 readers, µs", toMicros, byEdge},
+		{coresOf, "cores for 1,000 events a second to 100 readers", asItIs, ofAll},
+		{lostOf, "events that a reader lost", asItIs, nil},
 	},
 	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		r, err := openReaders(ctx, s.http)

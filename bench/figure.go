@@ -9,10 +9,21 @@ import (
 // figure is one thing that is measured of a rig.
 type figure struct {
 	name string // of the benchmark
-	once bool   // it is measured once a rig, because it takes long or doesn't come back
 	per  []unit // of the values, in their order
 	// measure gives how many operations the values are of.
 	measure func(context.Context, *rig) (operations int, values []float64, err error)
+	// again does once more what the figure is of, for profiles; nil: measure does.
+	again func(context.Context, *rig) (operations int, err error)
+	holds bool // it is of memory, of which the profile is the heap
+}
+
+// repeat gives how many operations it did.
+func (f figure) repeat(ctx context.Context, s *rig) (operations int, err error) {
+	if f.again != nil {
+		return f.again(ctx, s)
+	}
+	operations, _, err = f.measure(ctx, s)
+	return operations, err
 }
 
 // unit is what a value is, for benchstat and for people.
@@ -20,6 +31,8 @@ type unit struct {
 	name  string
 	label string
 	scale float64 // of the value to what the label says
+	// total makes of a value what must not grow faster than the number of Edges; nil: it is no cost that Edges make.
+	total func(edges, value float64) float64
 }
 
 const (
@@ -43,11 +56,23 @@ const (
 	asItIs   = 1
 )
 
+// byEdge is for what one Edge takes, or one operation of which each Edge makes as many however many there are.
+func byEdge(edges, value float64) float64 { return edges * value }
+
+// ofAll is for what goes over the whole fleet.
+func ofAll(_, value float64) float64 { return value }
+
+// timeOf is how long a rate takes to go through the fleet.
+func timeOf(edges, rate float64) float64 { return edges / rate }
+
+// goroutinesOf takes fewer than some for none: one more that is still ending is no growth.
+func goroutinesOf(edges, each float64) float64 { return edges * max(each, someGoroutines) }
+
 // figures are all of them, in the order in which a rig bears them: memory first, what disturbs it last.
 func figures() []figure {
 	return []figure{
 		idleHello, helloRate, idleSnapshot, idleCPU, heartbeatCPU, pushCPU,
-		statusCPU, commandCPU, eventCPU, listTime, summaryTime, gatherTime, reconnectStorm,
+		statusCPU, commandCPU, eventCPU, listTime, listAllTime, summaryTime, gatherTime, reconnectStorm,
 	}
 }
 

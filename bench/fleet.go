@@ -39,7 +39,7 @@ func newFleet(address string, n int, s shape) (*fleet, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.all[i] = &edge{f: f, id: id, snapshot: snapshot, dialer: dialerOf(address, i)}
+		f.all[i] = &edge{f: f, number: i, id: id, snapshot: snapshot, dialer: dialerOf(address, i)}
 	}
 	return f, nil
 }

@@ -38,14 +38,3 @@ func ratioOf(ours, theirs float64, measured bool) string {
 	}
 	return fmt.Sprintf(" (%.2f)", ours/theirs)
 }
-
-// held are the targets with their verdicts, in Markdown.
-func held(r *results) string {
-	var b strings.Builder
-	b.WriteString("| wanted | |\n|---|---|\n")
-	for _, t := range targets {
-		fmt.Fprintf(&b, "| %s | %s |\n", t.text, t.verdict(r))
-	}
-	fmt.Fprintf(&b, "| %s | %s |\n", linearText, r.linear())
-	return b.String()
-}

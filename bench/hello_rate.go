@@ -5,13 +5,17 @@ import "context"
 // helloRate is how fast all Edges came to be connected when the rig was opened, each with a new connection, 64 at a time, and
 // what the server spent on each. The Edges' side of it takes about as much of the same machine.
 var helloRate = figure{
-	name: "Hello", once: true,
+	name: "Hello",
 	per: []unit{
-		{rateOf, "hellos a second", asItIs},
-		{cpuEach, "CPU a hello, µs", toMicros},
+		{rateOf, "hellos a second", asItIs, timeOf},
+		{cpuEach, "CPU a hello, µs", toMicros, byEdge},
 	},
 	measure: func(_ context.Context, s *rig) (int, []float64, error) {
 		n := s.edges()
 		return n, []float64{float64(n) / s.joined.Seconds(), each(s.hellos, n)}, nil
+	},
+	again: func(ctx context.Context, s *rig) (int, error) {
+		s.fleet.cut()
+		return s.edges(), s.fleet.connect(ctx)
 	},
 }

@@ -5,11 +5,11 @@ import "context"
 // idleHello is what an Edge takes that has said hello and sends heartbeats: growth of resident memory, and of goroutines, since
 // none was connected. It is the first to be measured.
 var idleHello = figure{
-	name: "IdleHello", once: true,
+	name: "IdleHello", holds: true,
 	per: []unit{
-		{bytesEach, "bytes an idle Edge, hello alone", asItIs},
-		{goroutinesEach, "goroutines an idle Edge", asItIs},
-		{emptyBytes, "resident without Edges, MiB", toMiB},
+		{bytesEach, "bytes an idle Edge, hello alone", asItIs, byEdge},
+		{goroutinesEach, "goroutines an idle Edge", asItIs, goroutinesOf},
+		{emptyBytes, "resident without Edges, MiB", toMiB, nil},
 	},
 	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		now, err := s.settled(ctx, s.set.pause)
@@ -23,8 +23,8 @@ var idleHello = figure{
 
 // idleSnapshot is the same once each has pushed a snapshot, which is kept.
 var idleSnapshot = figure{
-	name: "IdleSnapshot", once: true,
-	per: []unit{{bytesEach, "bytes an idle Edge, a snapshot kept", asItIs}},
+	name: "IdleSnapshot", holds: true,
+	per: []unit{{bytesEach, "bytes an idle Edge, a snapshot kept", asItIs, byEdge}},
 	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		if err := s.fleet.push(ctx, 1); err != nil {
 			return 0, nil, err

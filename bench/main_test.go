@@ -2,16 +2,27 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/perf/benchfmt"
 )
 
-// TestRun measures everything of two real servers, small and short.
+func small(sizes ...int) settings {
+	return settings{sizes: sizes, count: 2, shape: shape{2, 1}, calls: 100, frames: 200,
+		idleTime: 50 * time.Millisecond, eventTime: 100 * time.Millisecond, pause: 10 * time.Millisecond}
+}
+
+// TestRun measures everything of two real servers, small and short, beside a target that nobody holds: the page is written all
+// the same, and then the run is a failed one.
 func TestRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds and runs both servers")
@@ -21,22 +32,17 @@ func TestRun(t *testing.T) {
 	if err := os.WriteFile(page, []byte("before\n"+beginMark+"\nold\n"+endMark+"\nafter\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	set := settings{sizes: []int{20}, count: 2, shape: shape{2, 1}, calls: 100, frames: 200,
-		idleTime: 50 * time.Millisecond, eventTime: 100 * time.Millisecond, pause: 10 * time.Millisecond}
+	set := small(20)
+	set.targets = []target{
+		{text: "an Edge in 1 byte", figure: "Status", unit: cpuEach, edges: 20, limit: 1, show: in("ns")},
+		{text: "of another size", figure: "Status", unit: cpuEach, edges: 21, limit: 1, show: in("ns")},
+	}
 	var out bytes.Buffer
-	if err := run(t.Context(), &out, &set, figures(), page); err != nil {
+	if err := run(t.Context(), &out, &set, figures(), page); !errors.Is(err, errNotHeld) || exitCode(err, io.Discard) != exitFailed {
 		t.Fatalf("%v\n%s", err, &out)
 	}
+	checkLines(t, out.Bytes(), set.count)
 	for _, f := range figures() {
-		repeats := set.count
-		if f.once {
-			repeats = 1
-		}
-		for _, name := range []string{plane, baseline} {
-			if got := strings.Count(out.String(), "\nBenchmark"+f.name+"/n=20/server="+name+"\t"); got != repeats {
-				t.Errorf("%s of %s was printed %d times, want %d", f.name, name, got, repeats)
-			}
-		}
 		for _, u := range f.per {
 			if !strings.Contains(out.String(), "\n"+u.label) {
 				t.Errorf("the table lacks %q", u.label)
@@ -44,8 +50,10 @@ func TestRun(t *testing.T) {
 		}
 	}
 	written, err := os.ReadFile(page)
-	if err != nil || strings.Contains(string(written), "old") || !strings.Contains(string(written), "| "+figures()[0].per[0].label+" |") {
-		t.Errorf("the page, %v:\n%s", err, written)
+	for _, want := range []string{"| an Edge in 1 byte | NOT HELD: ", "| of another size | not measured: ", "| " + figures()[0].per[0].label + " |"} {
+		if err != nil || strings.Contains(string(written), "old") || !strings.Contains(string(written), want) {
+			t.Errorf("the page lacks %q, %v:\n%s", want, err, written)
+		}
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(page), pictureName)); err != nil {
 		t.Error(err)
@@ -53,6 +61,97 @@ func TestRun(t *testing.T) {
 	beside.CloseIdleConnections()
 	if err := goleak.Find(ignore); err != nil {
 		t.Error(err)
+	}
+}
+
+// checkLines reads what was printed as benchstat does: each figure of each server has a line for each round, with all of its units.
+func checkLines(t *testing.T, out []byte, rounds int) {
+	t.Helper()
+	lines := map[string]int{}
+	reader := benchfmt.NewReader(bytes.NewReader(out), "out")
+	for reader.Scan() {
+		switch r := reader.Result().(type) {
+		case *benchfmt.SyntaxError:
+			t.Error(r)
+		case *benchfmt.Result:
+			name := string(r.Name.Full())
+			lines[name]++
+			for _, f := range figures() {
+				if string(r.Name.Base()) == f.name {
+					checkUnits(t, f, r)
+				}
+			}
+		}
+	}
+	if err := reader.Err(); err != nil {
+		t.Error(err)
+	}
+	for _, f := range figures() {
+		for _, server := range []string{plane, baseline} {
+			name := f.name + "/n=20/server=" + server
+			if lines[name] != rounds {
+				t.Errorf("%s has %d lines, want %d", name, lines[name], rounds)
+			}
+			delete(lines, name)
+		}
+	}
+	if len(lines) > 0 {
+		t.Errorf("further lines: %v", lines)
+	}
+}
+
+// checkUnits looks for a figure's units; benchfmt makes seconds of nanoseconds, and keeps what was written.
+func checkUnits(t *testing.T, f figure, r *benchfmt.Result) {
+	t.Helper()
+	var got, want []string
+	for _, v := range r.Values {
+		got = append(got, cmp.Or(v.OrigUnit, v.Unit))
+	}
+	for _, u := range f.per {
+		want = append(want, u.name)
+	}
+	if !slices.Equal(got, want) || r.Iters < 1 {
+		t.Errorf("%s: %d iterations, units %q, want %q", r.Name, r.Iters, got, want)
+	}
+}
+
+// TestProfiles takes all profiles of one figure, and that of the memory.
+func TestProfiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds and runs a server")
+	}
+	for i := range busyProfiles {
+		taken := busyProfiles[i].time
+		busyProfiles[i].time = time.Second
+		defer func() { busyProfiles[i].time = taken }()
+	}
+	set := small(20)
+	dir := filepath.Join(t.TempDir(), "profiles")
+	var out bytes.Buffer
+	if err := runProfiles(t.Context(), &out, &set, []figure{idleHello, helloRate, statusCPU}, dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"idlehello-heap.pprof", "hello-cpu.pprof", "status-cpu.pprof", "status-allocs.pprof", "status-mutex.pprof", "status-block.pprof", "status-trace.out"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := strings.Fields(out.String()); len(got) != 10 || got[0] != "Hello" || got[5] != "Status" || strings.HasPrefix(got[6], "0") {
+		t.Errorf("printed: %s", &out)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, args := range []string{"-sizes 0", "-only nothing", "-what", "more", "-count 0", "-profile d", "-profile d -sizes 10 -write p"} {
+		err := command(t.Context(), strings.Fields(args), io.Discard)
+		if got := exitCode(err, io.Discard); got != exitUsage {
+			t.Errorf("%s: %v, exit code %d", args, err, got)
+		}
+	}
+	for err, want := range map[error]int{nil: exitHeld, errNotHeld: exitFailed, errors.New("broken"): exitFailed} {
+		if got := exitCode(err, io.Discard); got != want {
+			t.Errorf("%v: exit code %d, want %d", err, got, want)
+		}
 	}
 }
 
@@ -90,11 +189,27 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-func TestTogether(t *testing.T) {
-	kinds := []kind{{name: plane}, {name: baseline}}
-	for edges, want := range map[int]int{1000: 1, 9750: 1, 10_000: 2, maxEdges: 2} {
-		if got := len(together(kinds, edges)); got != want {
-			t.Errorf("%d Edges: %d groups, want %d", edges, got, want)
+func TestInRound(t *testing.T) {
+	kinds := []kind{{name: "A"}, {name: "B"}}
+	order := ""
+	for round := range 3 {
+		for _, k := range inRound(kinds, round) {
+			order += k.name
+		}
+	}
+	if order != "ABBAAB" || kinds[0].name != "A" {
+		t.Error(order)
+	}
+}
+
+func TestNextCursor(t *testing.T) {
+	for page, want := range map[string]string{
+		`{"edges":[{"edge_id":"a"}],"total":2,"next_cursor":"a-b"}`: "a-b",
+		`{"edges":[{"next_cursor":"x"}],"next_cursor":null}`:        "",
+		``: "",
+	} {
+		if got := nextCursor([]byte(page)); got != want {
+			t.Errorf("%s: %q", page, got)
 		}
 	}
 }

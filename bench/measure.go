@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -13,56 +14,40 @@ const (
 	figureTime = 3 * time.Minute
 )
 
-// together are the kinds of servers that are measured in turn, so that what else the machine does hits all of them: both
-// where the Edges of both fit into this process, else one after the other.
-func together(kinds []kind, edges int) [][]kind {
-	if len(kinds)*edges <= maxEdges {
-		return [][]kind{kinds}
-	}
-	var groups [][]kind
-	for _, k := range kinds {
-		groups = append(groups, []kind{k})
-	}
-	return groups
-}
-
-// measure takes all figures at one size.
-func (r *results) measure(ctx context.Context, set *settings, figures []figure, kinds []kind, edges int) error {
-	for _, group := range together(kinds, edges) {
-		if err := r.measureGroup(ctx, set, figures, group, edges); err != nil {
-			return err
+// measure takes every figure once a round, of each server and at each size. Rounds are the outermost, and each turns the servers'
+// order around: what else the machine does for minutes hits all sizes and both servers, and shows as what a figure's samples
+// differ by. Each server is started anew each time, and has the machine to itself.
+func (r *results) measure(ctx context.Context, set *settings, figures []figure, kinds []kind) error {
+	for round := range set.count {
+		for _, edges := range set.sizes {
+			for _, k := range inRound(kinds, round) {
+				if err := r.measureOne(ctx, set, figures, k, edges); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
 }
 
-func (r *results) measureGroup(ctx context.Context, set *settings, figures []figure, kinds []kind, edges int) error {
-	var rigs []*rig
-	defer func() {
-		for _, s := range rigs {
-			s.close()
-		}
-	}()
-	for _, k := range kinds {
-		ctx, cancel := context.WithTimeout(ctx, figureTime)
-		s, err := openRig(ctx, set, k, edges)
-		cancel()
-		if err != nil {
-			return fmt.Errorf("%s with %d Edges: %w", k.name, edges, err)
-		}
-		rigs = append(rigs, s)
+// inRound is the order of a round: one after the other, and the other way round in every second one.
+func inRound(kinds []kind, round int) []kind {
+	order := slices.Clone(kinds)
+	if round%2 == 1 {
+		slices.Reverse(order)
 	}
+	return order
+}
+
+func (r *results) measureOne(ctx context.Context, set *settings, figures []figure, k kind, edges int) error {
+	s, err := openRig(ctx, set, k, edges)
+	if err != nil {
+		return fmt.Errorf("%s with %d Edges: %w", k.name, edges, err)
+	}
+	defer s.close()
 	for _, f := range figures {
-		repeats := set.count
-		if f.once {
-			repeats = 1
-		}
-		for range repeats {
-			for _, s := range rigs {
-				if err := r.take(ctx, s, f); err != nil {
-					return fmt.Errorf("%s of %s with %d Edges: %w", f.name, s.name, edges, err)
-				}
-			}
+		if err := r.take(ctx, s, f); err != nil {
+			return fmt.Errorf("%s of %s with %d Edges: %w", f.name, s.name, edges, err)
 		}
 	}
 	return nil

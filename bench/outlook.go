@@ -20,21 +20,20 @@ type need struct {
 	text         string
 	figure, unit string
 	at           float64                        // Edges
-	total        func(edges, y float64) float64 // of what was measured, to what grows in a line; nil: it does itself
+	total        func(edges, y float64) float64 // of what was measured, to what grows in a line
 	show         func(v float64) string
 }
 
 var needs = []need{
-	{"memory, hello alone", "IdleHello", bytesEach, far, times, mebibytes},
-	{"memory, with a snapshot of each", "IdleSnapshot", bytesEach, far, times, mebibytes},
-	{"CPU for heartbeats (stretched beyond 60,000 Edges to 4,000 a second)", "IdleCPU", cpuAMinute, mostBeating, nil, percentOfACore},
-	{"`/edges`, the first page", "List", timeEach, far, nil, milliseconds},
-	{"`/fleet/summary`", "Summary", timeEach, far, nil, milliseconds},
-	{"`/fleet/status`, all asked", "Gather", timeEach, far, nil, seconds},
-	{"all back after a cut", "Storm", timeEach, far, nil, seconds},
+	{"memory, hello alone", "IdleHello", bytesEach, far, byEdge, mebibytes},
+	{"memory, with a snapshot of each", "IdleSnapshot", bytesEach, far, byEdge, mebibytes},
+	{"CPU for heartbeats (stretched beyond 60,000 Edges to 4,000 a second)", "IdleCPU", cpuAMinute, mostBeating, ofAll, percentOfACore},
+	{"`/edges`, the first page", "List", timeEach, far, ofAll, milliseconds},
+	{"`/edges`, all pages of 1,000", "ListAll", timeEach, far, ofAll, seconds},
+	{"`/fleet/summary`", "Summary", timeEach, far, ofAll, milliseconds},
+	{"`/fleet/status`, all asked", "Gather", timeEach, far, ofAll, seconds},
+	{"all back after a cut", "Storm", timeEach, far, ofAll, seconds},
 }
-
-func times(edges, y float64) float64 { return edges * y }
 
 func mebibytes(v float64) string      { return thousands(v/(1<<20)) + " MiB" }
 func milliseconds(v float64) string   { return thousands(v*toMillis) + " ms" }
@@ -42,45 +41,12 @@ func seconds(v float64) string        { return thousands(v*toSecs) + " s" }
 func percentOfACore(v float64) string { return thousands(v/60*100) + "% of a core" }
 
 // line is the straight one through what grows, of the Control Plane.
-func (n need) line(r *results) (straight, bool) { return fit(n.points(r)) }
-
-func (n need) points(r *results) []point {
+func (n need) line(r *results) (straight, bool) {
 	points := r.line(n.figure, n.unit, plane)
-	if n.total != nil {
-		for i, p := range points {
-			points[i].y = n.total(p.x, p.y)
-		}
+	for i, p := range points {
+		points[i].y = n.total(p.x, p.y)
 	}
-	return points
-}
-
-const (
-	linearText = "nothing grows faster than linearly"
-	// linearSlack is for what two measurements of the same differ by.
-	linearSlack = 1.25
-)
-
-// linear tells whether each need grows, from each size to the next, at most as much as the number of Edges does.
-func (r *results) linear() string {
-	var steps int
-	var faster []string
-	for _, n := range needs {
-		points := n.points(r)
-		for i := 1; i < len(points); i++ {
-			a, b := points[i-1], points[i]
-			steps++
-			if b.y*a.x > linearSlack*a.y*b.x {
-				faster = append(faster, fmt.Sprintf("%s from %s to %s", n.text, whole(int(a.x)), whole(int(b.x))))
-			}
-		}
-	}
-	switch {
-	case steps == 0:
-		return "not measured, it takes two sizes"
-	case len(faster) > 0:
-		return "NOT HELD: " + strings.Join(faster, "; ")
-	}
-	return fmt.Sprintf("held: in %d steps from one size to the next", steps)
+	return fit(points)
 }
 
 // outlook is what 100,000 Edges on one instance would need, in Markdown; empty where too little was measured for a line.

@@ -19,8 +19,15 @@ type panel struct {
 var panels = []panel{
 	{"IdleHello", bytesEach, "bytes an idle Edge, hello alone", asItIs},
 	{"IdleSnapshot", bytesEach, "bytes an idle Edge, a snapshot kept", asItIs},
+	{"IdleHello", goroutinesEach, "goroutines an idle Edge", asItIs},
 	{"IdleCPU", cpuAMinute, "idle CPU, s a minute", asItIs},
+	{"Heartbeat", cpuEach, "CPU a heartbeat, µs", toMicros},
+	{"Push", cpuEach, "CPU a pushed snapshot, µs", toMicros},
 	{"Status", cpuEach, "CPU a status round trip, µs", toMicros},
+	{"Command", cpuEach, "CPU a command, µs", toMicros},
+	{"Event", cpuEach, "CPU an event to 100 readers, µs", toMicros},
+	{"List", timeEach, "the list's first page of 100, ms", toMillis},
+	{"ListAll", timeEach, "the whole list, ms", toMillis},
 	{"Summary", timeEach, "summary of fresh Edges, ms", toMillis},
 	{"Gather", timeEach, "all Edges asked, s", toSecs},
 	{"Hello", rateOf, "hellos a second", asItIs},
@@ -29,9 +36,9 @@ var panels = []panel{
 
 // The measures of the picture, in its own units.
 const (
-	columns                 = 2
-	panelWidth, panelHeight = 420.0, 190.0
-	panelLeft, panelRight   = 52.0, 18.0
+	columns                 = 3
+	panelWidth, panelHeight = 300.0, 180.0
+	panelLeft, panelRight   = 48.0, 14.0
 	panelTop, panelBelow    = 30.0, 26.0
 	legend                  = 26.0
 	plotWidth, plotHeight   = panelWidth - panelLeft - panelRight, panelHeight - panelTop - panelBelow

@@ -6,7 +6,7 @@ import "context"
 // counts too: one to four pushes at the most.
 var pushCPU = figure{
 	name: "Push",
-	per:  []unit{{cpuEach, "CPU a pushed snapshot, µs", toMicros}},
+	per:  []unit{{cpuEach, "CPU a pushed snapshot, µs", toMicros, byEdge}},
 	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		rounds := many(s.set.frames, s.edges())
 		cpu, _, err := s.spent(func() error { return s.fleet.push(ctx, rounds) })

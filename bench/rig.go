@@ -20,6 +20,8 @@ type rig struct {
 
 // openRig returns when all n Edges have been answered. They send heartbeats from then on.
 func openRig(ctx context.Context, set *settings, k kind, n int) (*rig, error) {
+	ctx, cancel := context.WithTimeout(ctx, figureTime)
+	defer cancel()
 	server, err := start(k.options)
 	if err != nil {
 		return nil, err

@@ -9,8 +9,8 @@ import (
 var statusCPU = figure{
 	name: "Status",
 	per: []unit{
-		{cpuEach, "CPU a status round trip, µs", toMicros},
-		{rateOf, "status round trips a second", asItIs},
+		{cpuEach, "CPU a status round trip, µs", toMicros, byEdge},
+		{rateOf, "status round trips a second", asItIs, timeOf},
 	},
 	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		values, err := s.closedLoop(ctx, s.set.calls, func(ctx context.Context, client *http.Client, n int) error {

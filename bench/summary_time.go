@@ -10,8 +10,8 @@ import (
 var summaryTime = figure{
 	name: "Summary",
 	per: []unit{
-		{timeEach, "the summary of fresh Edges, ms", toMillis},
-		{cpuEach, "CPU a summary, ms", toMillis},
+		{timeEach, "the summary of fresh Edges, ms", toMillis, ofAll},
+		{cpuEach, "CPU a summary, ms", toMillis, ofAll},
 	},
 	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		if err := s.fleet.push(ctx, 1); err != nil {

@@ -1,9 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // target is what the Control Plane is held to.
 type target struct {
@@ -34,7 +31,7 @@ func in(unit string) func(float64) string {
 }
 
 // verdict tells whether a target is held, with what was measured. What wasn't measured at the target's size is neither.
-func (t target) verdict(r *results) string {
+func (t target) verdict(r *results) verdict {
 	ours, ok := r.at(place{t.figure, t.unit, t.edges, plane})
 	value := ours.median
 	if t.byBaseline {
@@ -44,18 +41,9 @@ func (t target) verdict(r *results) string {
 	}
 	switch {
 	case !ok:
-		return fmt.Sprintf("not measured, it takes %s Edges", whole(t.edges))
+		return verdict{t.text, notMeasured, fmt.Sprintf("it takes %s Edges", whole(t.edges))}
 	case t.atLeast && value >= t.limit, !t.atLeast && value <= t.limit:
-		return "held: " + t.show(value)
+		return verdict{t.text, held, t.show(value)}
 	}
-	return "NOT HELD: " + t.show(value)
-}
-
-func verdicts(r *results) string {
-	var b strings.Builder
-	for _, t := range targets {
-		fmt.Fprintf(&b, "  %-58s %s\n", t.text, t.verdict(r))
-	}
-	fmt.Fprintf(&b, "  %-58s %s\n", linearText, r.linear())
-	return b.String()
+	return verdict{t.text, notHeld, t.show(value)}
 }

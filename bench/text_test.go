@@ -82,8 +82,8 @@ func TestVerdicts(t *testing.T) {
 		{"just that", least, 5, 0, "held: 5.00 u"},
 		{"by the baseline", by, 8, 10, "held: 0.800 u"},
 		{"over the baseline", by, 10, 10, "NOT HELD: 1.00 u"},
-		{"no baseline", by, 8, math.NaN(), "not measured, it takes 10 Edges"},
-		{"not at that size", most, math.NaN(), 0, "not measured, it takes 10 Edges"},
+		{"no baseline", by, 8, math.NaN(), "not measured: it takes 10 Edges"},
+		{"not at that size", most, math.NaN(), 0, "not measured: it takes 10 Edges"},
 	} {
 		r := newResults(io.Discard)
 		if !math.IsNaN(c.ours) {
@@ -92,7 +92,7 @@ func TestVerdicts(t *testing.T) {
 		if !math.IsNaN(c.theirs) {
 			r.add(place{"A", "u", 10, baseline}, c.theirs)
 		}
-		if got := c.t.verdict(r); got != c.want {
+		if got := c.t.verdict(r).String(); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -102,7 +102,7 @@ func TestVerdicts(t *testing.T) {
 func TestTargetsAreMeasured(t *testing.T) {
 	r := example()
 	for _, one := range targets {
-		if strings.HasPrefix(one.verdict(r), "not measured") {
+		if one.verdict(r).outcome == notMeasured {
 			t.Errorf("%s: nothing measures it", one.text)
 		}
 	}
@@ -131,24 +131,6 @@ func TestOutlook(t *testing.T) {
 	}
 	if text := newResults(io.Discard).outlook(); text != "" {
 		t.Errorf("of nothing: %s", text)
-	}
-}
-
-func TestLinear(t *testing.T) {
-	r := example()
-	if got := r.linear(); !strings.HasPrefix(got, "held: in ") {
-		t.Error(got)
-	}
-	for edges, y := range map[int]float64{1000: 1e6, 5000: 9e6} { // nine times as much for five times as many
-		at := place{"Gather", timeEach, edges, plane}
-		delete(r.samples, at)
-		r.add(at, y)
-	}
-	if got := r.linear(); got != "NOT HELD: `/fleet/status`, all asked from 1,000 to 5,000" {
-		t.Error(got)
-	}
-	if got := newResults(io.Discard).linear(); !strings.HasPrefix(got, "not measured") {
-		t.Error(got)
 	}
 }
 

@@ -26,13 +26,13 @@ func between(page, text string) (string, error) {
 	return before + beginMark + "\n" + strings.TrimSpace(text) + "\n" + endMark + after, nil
 }
 
-// write puts what was measured into a page, and the picture beside it.
-func (r *results) write(path string, set *settings, figures []figure) error {
+// write puts a text into a page, and the picture of what was measured beside it.
+func (r *results) write(path, text string) error {
 	page, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	text, err := between(string(page), r.page(set, figures))
+	whole, err := between(string(page), text)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -41,15 +41,14 @@ func (r *results) write(path string, set *settings, figures []figure) error {
 			return err
 		}
 	}
-	return os.WriteFile(path, []byte(text), 0o644)
+	return os.WriteFile(path, []byte(whole), 0o644)
 }
 
 // page is what is written.
-func (r *results) page(set *settings, figures []figure) string {
+func (r *results) page(set *settings, figures []figure, v verdicts, machine string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s; snapshots of %d nodes with %d providers each. Median of %d where a figure can be repeated.\n\n",
-		machine(), set.shape.nodes, set.shape.providers, set.count)
-	b.WriteString(held(r) + "\n" + r.growth(figures))
+	fmt.Fprintf(&b, "%s; snapshots of %d nodes with %d providers each. Medians of %d rounds.\n\n", machine, set.shape.nodes, set.shape.providers, set.count)
+	b.WriteString(v.markdown() + "\n" + r.growth(figures))
 	if r.picture() != "" {
 		fmt.Fprintf(&b, "\n![What grows with the number of Edges](%s)\n", pictureName)
 	}

@@ -69,10 +69,11 @@ func (s *server) acceptEdges(l net.Listener) {
 
 // edge is one connection. Its goroutine reads; whoever has something to say writes, under the mutex.
 type edge struct {
-	id     string
-	hello  uint64 // its request's id
-	conn   net.Conn
-	frames *wire.FrameReader
+	id      string
+	hello   *iopv1.EdgeHelloRequest // what it says of itself
+	helloID uint64
+	conn    net.Conn
+	frames  *wire.FrameReader
 
 	write sync.Mutex
 
@@ -120,12 +121,14 @@ func (e *edge) readHello() bool {
 	if err != nil || m.GetEdgeHelloRequest() == nil {
 		return false
 	}
-	e.id, e.hello = m.GetEdgeHelloRequest().EdgeId, m.Id
+	e.hello, e.helloID = m.GetEdgeHelloRequest(), m.Id
+	e.hello.Token = ""
+	e.id = e.hello.EdgeId
 	return wire.ValidEdgeID(e.id)
 }
 
 func (e *edge) welcome() error {
-	return e.send(&iopv1.Envelope{ReplyTo: e.hello, Body: &iopv1.Envelope_EdgeHelloResponse{EdgeHelloResponse: &iopv1.EdgeHelloResponse{
+	return e.send(&iopv1.Envelope{ReplyTo: e.helloID, Body: &iopv1.Envelope_EdgeHelloResponse{EdgeHelloResponse: &iopv1.EdgeHelloResponse{
 		ServerId: "baseline", ProtocolVersion: 1, HeartbeatInterval: durationpb.New(heartbeat),
 		MaxFrameBytes: wire.DefaultMaxFrameBytes, ServerTime: timestamppb.Now()}}})
 }

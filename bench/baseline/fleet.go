@@ -1,9 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
+	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -12,7 +15,8 @@ import (
 )
 
 const (
-	pageSize      = 100 // of lists, as the Control Plane's default
+	pageSize      = 100 // of statuses, as the Control Plane's default
+	maxPageSize   = 1000
 	gatherTimeout = 30 * time.Second
 )
 
@@ -29,18 +33,41 @@ func (s *server) all() []*edge {
 }
 
 type edgeView struct {
-	EdgeID    string `json:"edge_id"`
-	Connected bool   `json:"connected"`
+	EdgeID     string            `json:"edge_id"`
+	Name       string            `json:"name"`
+	Version    string            `json:"version"`
+	Labels     map[string]string `json:"labels"`
+	Operations []string          `json:"operations"`
+	InstanceID string            `json:"instance_id"`
+	Connected  bool              `json:"connected"`
 }
 
-// list gives the first page.
-func (s *server) list(w http.ResponseWriter, _ *http.Request) {
+type edgePage struct {
+	Edges      []edgeView `json:"edges"`
+	Total      int        `json:"total"`
+	NextCursor *string    `json:"next_cursor"`
+}
+
+// list gives the first page, or the one that begins after the Edge that the cursor names.
+func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	all := s.all()
-	page := make([]edgeView, min(pageSize, len(all)))
-	for i := range page {
-		page[i] = edgeView{EdgeID: all[i].id, Connected: true}
+	limit, err := strconv.Atoi(cmp.Or(r.FormValue("limit"), "100"))
+	if err != nil || limit < 1 || limit > maxPageSize {
+		http.Error(w, "invalid_request", http.StatusBadRequest)
+		return
 	}
-	writeJSON(w, map[string]any{"edges": page, "total": len(all), "connected": len(all)})
+	after := r.FormValue("cursor")
+	from := sort.Search(len(all), func(i int) bool { return all[i].id > after })
+	rest := all[from:]
+	page := edgePage{Edges: make([]edgeView, min(limit, len(rest))), Total: len(all)}
+	for i := range page.Edges {
+		h := rest[i].hello
+		page.Edges[i] = edgeView{EdgeID: h.EdgeId, Name: h.Name, Version: h.Version, Labels: h.Labels, Operations: h.Operations, InstanceID: h.InstanceId, Connected: true}
+	}
+	if len(rest) > limit {
+		page.NextCursor = &page.Edges[limit-1].EdgeID
+	}
+	writeJSON(w, page)
 }
 
 // totals are what snapshots add up to.

@@ -1,7 +1,7 @@
 // Command baseline is what the Control Plane's cost is held against: a plain server of goroutines and a map that does
-// the same job with the same codec. It answers hellos and heartbeats, keeps the newest snapshot, asks an Edge or all for
-// their status, passes commands on, and hands events to live readers. It has no actors, no audit, no history of events,
-// no pages and no filters, and of all that is around a request (auth, request ids, metrics, problems) nothing.
+// the same job with the same codec. It answers hellos and heartbeats, keeps what they say and the newest snapshot, lists Edges, asks one or all
+// for their status, passes commands on, and hands events to live readers. It has no actors, no audit, no history of events,
+// no filters, and of all that is around a request (auth, request ids, metrics, problems) nothing.
 package main
 
 import (

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// outcome is what became of something that is wanted.
+type outcome string
+
+const (
+	held        outcome = "held"
+	notHeld     outcome = "NOT HELD"
+	notMeasured outcome = "not measured"
+)
+
+// verdict is on one thing that is wanted.
+type verdict struct {
+	wanted  string
+	outcome outcome
+	found   string
+}
+
+func (v verdict) String() string { return string(v.outcome) + ": " + v.found }
+
+type verdicts []verdict
+
+// judge looks at all that is wanted.
+func judge(r *results, targets []target, figures []figure) (all verdicts) {
+	for _, t := range targets {
+		all = append(all, t.verdict(r))
+	}
+	return append(all, r.linear(figures))
+}
+
+// held is so where nothing that was measured is not held.
+func (v verdicts) held() bool {
+	for _, one := range v {
+		if one.outcome == notHeld {
+			return false
+		}
+	}
+	return true
+}
+
+func (v verdicts) text() string {
+	var b strings.Builder
+	for _, one := range v {
+		fmt.Fprintf(&b, "  %-58s %s\n", one.wanted, one)
+	}
+	return b.String()
+}
+
+func (v verdicts) markdown() string {
+	var b strings.Builder
+	b.WriteString("| wanted | |\n|---|---|\n")
+	for _, one := range v {
+		fmt.Fprintf(&b, "| %s | %s |\n", one.wanted, one)
+	}
+	return b.String()
+}
