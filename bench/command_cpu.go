@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-const commandBody = `{"operation":"provider.drain","node_id":"gpu-0","parameters":{"provider_id":"vllm-0","grace_seconds":30}}`
+const commandBody = `{"operation":"provider.disable","node_id":"gpu-0","parameters":{"provider_id":"vllm-0"},"reason":"rack 12 is moved"}`
 
 // commandCPU is what a command costs, from HTTP to the Edge and back. The Control Plane keeps a record of each and makes events
 // of its states; the baseline passes it on.

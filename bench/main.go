@@ -48,7 +48,7 @@ type errUsage struct{ error }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := exitCode(command(ctx, os.Args[1:], os.Stdout), os.Stderr)
+	code := exitCode(command(ctx, os.Args[1:], os.Stdout, os.Stderr), os.Stderr)
 	stop()
 	os.Exit(code)
 }
@@ -66,9 +66,10 @@ func exitCode(err error, stderr io.Writer) int {
 }
 
 // command is the whole program but for the process.
-func command(ctx context.Context, args []string, out io.Writer) error {
+func command(ctx context.Context, args []string, out, stderr io.Writer) error {
 	set := settings{shape: shape{4, 2}, calls: 10_000, frames: 40_000, idleTime: 10 * time.Second, eventTime: 4 * time.Second, pause: time.Second, targets: targets}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
 	sizes := flags.String("sizes", "1000,5000,10000,19000", "numbers of Edges")
 	only := flags.String("only", "", "measure the figures alone whose names begin with these words, separated by commas: "+strings.Join(names(figures()), ", "))
 	flags.IntVar(&set.count, "count", 3, "rounds: how often a figure is measured; the median counts")

@@ -20,7 +20,7 @@ type profileKind struct {
 }
 
 var busyProfiles = []profileKind{
-	{"profile", "cpu.pprof", 5 * time.Second},
+	{"profile", "cpu.pprof", 10 * time.Second},
 	{"allocs", "allocs.pprof", 5 * time.Second},
 	{"mutex", "mutex.pprof", 5 * time.Second},
 	{"block", "block.pprof", 5 * time.Second},

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// statusCPU is what a status round trip costs: HTTP, the Edge asked, its answer rendered.
+// statusCPU is what a status round trip costs: HTTP, the Edge asked, its answer rendered. Its timeout is one that no profile makes too short.
 var statusCPU = figure{
 	name: "Status",
 	per: []unit{
@@ -14,7 +14,7 @@ var statusCPU = figure{
 	},
 	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		values, err := s.closedLoop(ctx, s.set.calls, func(ctx context.Context, client *http.Client, n int) error {
-			_, err := call(ctx, client, http.MethodGet, s.http+"/edges/"+s.edgeAt(n)+"/status", "")
+			_, err := call(ctx, client, http.MethodGet, s.http+"/edges/"+s.edgeAt(n)+"/status?timeout=30s", "")
 			return err
 		})
 		return s.set.calls, values, err
