@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	"iop/wire"
 )
 
@@ -71,13 +73,14 @@ type CommandAsk struct {
 	EdgeID      string
 	Operation   string
 	NodeID      string
-	Parameters  json.RawMessage // a JSON object, or nil
+	Parameters  *structpb.Struct // as they travel; nil: none
+	Shown       json.RawMessage  // Parameters as the record shows them: a JSON object, or nil
 	Timeout     time.Duration
 	Reason      string
 	RequestedBy string
 	RequestID   string   // of the request that asks
 	Key         string   // Idempotency-Key, scoped to the Edge; empty: none
-	Fingerprint [32]byte // of the body as parsed JSON; what makes a reuse of Key a conflict
+	Fingerprint [32]byte // of the body as parsed JSON, where there is a Key: what makes a reuse of it a conflict
 	Wait        bool     // answer when the Edge answered; else once it is on its way
 }
 

@@ -124,7 +124,7 @@ func (p *operations) ask(ctx actor.Context, m *commandAsk) {
 		}
 	}
 	o := &Operation{ID: p.ids.next(now), EdgeID: a.EdgeID, Operation: a.Operation, NodeID: a.NodeID,
-		Parameters: a.Parameters, Reason: a.Reason, RequestedBy: a.RequestedBy, RequestID: a.RequestID,
+		Parameters: a.Shown, Reason: a.Reason, RequestedBy: a.RequestedBy, RequestID: a.RequestID,
 		State: Pending, CreatedAt: now, ExpiresAt: now.Add(a.Timeout)}
 	p.sys.counters.moved(nil, o)
 	m.named(o.ID)

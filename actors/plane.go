@@ -6,7 +6,6 @@ import (
 
 	"github.com/tidwall/btree"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
@@ -104,14 +103,8 @@ func (s *System) Fleet(ctx context.Context) (*Fleet, *wire.Fault) {
 // Command dispatches a command. The caller has seen to it that the Edge is known and lists the operation. It answers when the
 // Edge did, at the latest when the command's time is up; without Wait, once the command is on its way.
 func (s *System) Command(ctx context.Context, ask *CommandAsk) CommandReply {
-	request := &iopv1.EdgeCommandRequest{Operation: ask.Operation, NodeId: ask.NodeID,
+	request := &iopv1.EdgeCommandRequest{Operation: ask.Operation, NodeId: ask.NodeID, Parameters: ask.Parameters,
 		Timeout: durationpb.New(ask.Timeout), RequestedBy: ask.RequestedBy, RequestId: ask.RequestID}
-	if ask.Parameters != nil {
-		request.Parameters = &structpb.Struct{}
-		if request.Parameters.UnmarshalJSON(ask.Parameters) != nil {
-			return CommandReply{Fault: &wire.Fault{Code: wire.InvalidRequest, Message: "parameters: not a JSON object that can travel"}}
-		}
-	}
 	to, recorded := make(chan CommandReply, 1), make(chan string, 1)
 	s.root().Send(s.operations, &commandAsk{ask: ask, request: request, recorded: recorded, to: to})
 	s.logCommand(ask, recorded)

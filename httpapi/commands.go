@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	"iop/actors"
 	"iop/wire"
 )
@@ -16,6 +18,7 @@ const (
 	maxNodeIDBytes = 256
 	maxReasonBytes = 1024
 	maxKeyBytes    = 128
+	keyHeader      = "Idempotency-Key"
 
 	defaultCommandTimeout = 30 * time.Second
 	maxCommandTimeout     = 10 * time.Minute
@@ -81,13 +84,12 @@ func (s *Server) readCommand(c *call, body []byte) (*actors.CommandAsk, *problem
 	}
 	m := members{object: object}
 	ask := &actors.CommandAsk{
-		EdgeID:      c.edgeID,
-		RequestID:   c.id,
-		Operation:   m.text("operation", wire.MaxOperationBytes),
-		NodeID:      m.text("node_id", maxNodeIDBytes),
-		Reason:      m.text("reason", maxReasonBytes),
-		Timeout:     m.duration("timeout", defaultCommandTimeout, maxCommandTimeout),
-		Fingerprint: fingerprint(object),
+		EdgeID:    c.edgeID,
+		RequestID: c.id,
+		Operation: m.text("operation", wire.MaxOperationBytes),
+		NodeID:    m.text("node_id", maxNodeIDBytes),
+		Reason:    m.text("reason", maxReasonBytes),
+		Timeout:   m.duration("timeout", defaultCommandTimeout, maxCommandTimeout),
 	}
 	parameters := m.nested("parameters")
 	m.nothingElse()
@@ -101,16 +103,28 @@ func (s *Server) readCommand(c *call, body []byte) (*actors.CommandAsk, *problem
 			return nil, p
 		}
 	}
+	if len(c.r.Header[keyHeader]) > 0 { // without a key nobody compares it
+		ask.Fingerprint = fingerprint(object)
+	}
 	if c.operator != nil {
 		ask.RequestedBy = c.operator.Name
 	}
-	if !s.frameFits(ask, parameters, len(body)) {
+	if parameters != nil {
+		ask.Parameters, ask.Shown = structOf(parameters), encodeJSON(parameters)
+	}
+	if !s.frameFits(ask, len(body)) {
 		return nil, tooLarge("the command would be too large for the wire; parameters can grow 5-fold there")
 	}
-	if parameters != nil {
-		ask.Parameters = encodeJSON(parameters)
-	}
 	return ask, nil
+}
+
+// structOf makes what travels of what parseObject gave.
+func structOf(object map[string]any) *structpb.Struct {
+	fields, err := structpb.NewStruct(object)
+	if err != nil {
+		panic(fmt.Errorf("httpapi: what was parsed can't travel: %w", err)) // there is no such value
+	}
+	return fields
 }
 
 // fingerprint is of the body as parsed: the order of keys, spaces and the way a number is written make no difference.
@@ -129,13 +143,12 @@ func encodeJSON(v map[string]any) []byte {
 
 // idempotencyKey is 1 to 128 bytes, whatever they are: the key is compared and never shown. Empty when there is no such header.
 func idempotencyKey(h http.Header) (string, *problem) {
-	const name = "Idempotency-Key"
-	given := h[name]
+	given := h[keyHeader]
 	if len(given) == 0 {
 		return "", nil
 	}
 	if len(given) > 1 || given[0] == "" || len(given[0]) > maxKeyBytes {
-		return "", invalid(name, "it must be given once and have 1 to 128 bytes")
+		return "", invalid(keyHeader, "it must be given once and have 1 to 128 bytes")
 	}
 	return given[0], nil
 }

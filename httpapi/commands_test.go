@@ -27,7 +27,7 @@ func commandServer(reply func(ask *actors.CommandAsk) actors.CommandReply, chang
 
 func settled(ask *actors.CommandAsk) actors.CommandReply {
 	return actors.CommandReply{Operation: &actors.Operation{ID: "op-1", EdgeID: ask.EdgeID, Operation: ask.Operation, NodeID: ask.NodeID,
-		Parameters: ask.Parameters, Reason: ask.Reason, RequestedBy: ask.RequestedBy, RequestID: ask.RequestID, State: actors.Succeeded, CreatedAt: time.Now()}}
+		Parameters: ask.Shown, Reason: ask.Reason, RequestedBy: ask.RequestedBy, RequestID: ask.RequestID, State: actors.Succeeded, CreatedAt: time.Now()}}
 }
 
 func TestCommandIsPassedOn(t *testing.T) {
@@ -40,12 +40,12 @@ func TestCommandIsPassedOn(t *testing.T) {
 		t.Error("parameters are escaped as for a page")
 	}
 	a := (*asks)[0]
-	if a.EdgeID != "any" || a.Operation != "node.drain" || a.NodeID != "n1" || string(a.Parameters) != `{"grace":"<30s>","n":2}` || a.Timeout != 5*time.Second ||
+	if a.EdgeID != "any" || a.Operation != "node.drain" || a.NodeID != "n1" || string(a.Shown) != `{"grace":"<30s>","n":2}` || a.Parameters.Fields["n"].GetNumberValue() != 2 || a.Timeout != 5*time.Second ||
 		a.Reason != "rack move" || a.RequestedBy != "otto" || a.Key != "k 1é" || !a.Wait {
 		t.Errorf("asked %+v", a)
 	}
 	do(s, http.MethodPost, "/edges/any/commands?wait=false", `{"operation":"x"}`, "Authorization", "Bearer op-token").want(t)
-	if a = (*asks)[1]; a.Timeout != 30*time.Second || a.Key != "" || a.Wait || a.Parameters != nil {
+	if a = (*asks)[1]; a.Timeout != 30*time.Second || a.Key != "" || a.Wait || a.Parameters != nil || a.Shown != nil || a.Fingerprint != [32]byte{} {
 		t.Errorf("asked %+v", a)
 	}
 }
@@ -54,7 +54,7 @@ func TestCommandIsPassedOn(t *testing.T) {
 func TestFingerprint(t *testing.T) {
 	s, asks := commandServer(settled)
 	send := func(body string) [32]byte {
-		do(s, http.MethodPost, "/edges/any/commands", body).want(t)
+		do(s, http.MethodPost, "/edges/any/commands", body, "Idempotency-Key", "k").want(t)
 		return (*asks)[len(*asks)-1].Fingerprint
 	}
 	first := send(`{"operation":"x","parameters":{"a":1,"b":[0,{"c":null}]}}`)
@@ -225,7 +225,7 @@ func TestWireGrowth(t *testing.T) {
 		if p != nil {
 			t.Fatal(p.Message)
 		}
-		if size := wire.Size(commandEnvelope(&actors.CommandAsk{Operation: "x"}, object["parameters"].(map[string]any))); size > s.opts.MaxFrameBytes {
+		if size := wire.Size(commandEnvelope(&actors.CommandAsk{Operation: "x", Parameters: structOf(object["parameters"].(map[string]any))})); size > s.opts.MaxFrameBytes {
 			t.Errorf("%s grows to %d of %d bytes", parameters, size, s.opts.MaxFrameBytes)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"iop/actors"
@@ -27,24 +26,20 @@ const (
 
 // frameFits tells whether a command will go through the wire: within max_frame_bytes, and not unfolding to more
 // than a receiver takes, for that would end the Edge's connection.
-func (s *Server) frameFits(ask *actors.CommandAsk, parameters map[string]any, bodyBytes int) bool {
+func (s *Server) frameFits(ask *actors.CommandAsk, bodyBytes int) bool {
 	if bodyBytes <= smallBody && wireGrowth*bodyBytes+envelopeBytes <= s.opts.MaxFrameBytes {
 		return true
 	}
-	return wire.Fits(commandEnvelope(ask, parameters), s.opts.MaxFrameBytes)
+	return wire.Fits(commandEnvelope(ask), s.opts.MaxFrameBytes)
 }
 
 // commandEnvelope is a command as it would be sent, with the longest of what is not known yet.
-func commandEnvelope(ask *actors.CommandAsk, parameters map[string]any) *iopv1.Envelope {
-	fields, err := structpb.NewStruct(parameters)
-	if err != nil {
-		panic("httpapi: a body was parsed into what a Struct can't hold: " + err.Error())
-	}
+func commandEnvelope(ask *actors.CommandAsk) *iopv1.Envelope {
 	return &iopv1.Envelope{Id: math.MaxUint64, Body: &iopv1.Envelope_EdgeCommandRequest{EdgeCommandRequest: &iopv1.EdgeCommandRequest{
 		CommandId:   strings.Repeat("x", longestCommandID),
 		Operation:   ask.Operation,
 		NodeId:      ask.NodeID,
-		Parameters:  fields,
+		Parameters:  ask.Parameters,
 		Timeout:     durationpb.New(ask.Timeout),
 		RequestedBy: ask.RequestedBy,
 		RequestId:   ask.RequestID,
