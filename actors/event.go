@@ -28,9 +28,10 @@ const (
 	CommandUnknown   Kind = "command_unknown"
 )
 
-// Event is something that happened, as one line. It is never changed once it has its ID.
+// Event is something that happened, as one line. It is never changed once it has its place.
 type Event struct {
-	ID          string // opaque, ordered over the fleet, tells runs of the process apart
+	Run         string // of the process, which all its events share
+	Seq         uint64 // its place in the fleet's order
 	EdgeID      string
 	NodeID      string
 	OperationID string
@@ -39,7 +40,16 @@ type Event struct {
 	At          time.Time // the server's clock
 	OccurredAt  time.Time // the Edge's claim; zero when it made none
 
-	seq uint64 // its place in the fleet's order
+	place uint64 // among its Edge's events; 0: that has no ring
+}
+
+// ID is opaque, ordered over the fleet, and tells runs of the process apart. It is made when it is asked for: most events are
+// kept for long and shown never.
+func (e *Event) ID() string { return string(e.AppendID(nil)) }
+
+// AppendID appends the ID.
+func (e *Event) AppendID(b []byte) []byte {
+	return eventID{run: e.Run, seq: e.Seq, place: e.place, edge: edgeHash(e.EdgeID)}.append(b)
 }
 
 // Gap says that events are missing before those that follow.

@@ -37,7 +37,7 @@ func TestSubscription(t *testing.T) {
 		sub := subscribe(t, s, "")
 		wantEqual(t, "backlog without an id", []any{len(sub.Backlog), sub.Gap == nil}, []any{0, true})
 		page, _ := s.Events(context.Background(), EventQuery{Limit: 3})
-		resumed := subscribe(t, s, page.Events[0].ID)
+		resumed := subscribe(t, s, page.Events[0].ID())
 		wantEqual(t, "backlog", nodes(resumed.Backlog), []string{"1", "2"})
 		tell(s, 3, 5)
 		for _, r := range []*Subscription{sub, resumed} {
@@ -90,7 +90,7 @@ func TestSlowReaderIsCutOff(t *testing.T) {
 		}
 		read, last := 0, ""
 		for e := range slow.Events {
-			read, last = read+1, e.ID
+			read, last = read+1, e.ID()
 		}
 		wantEqual(t, "read, missed", []any{read, slow.Missed()}, []any{SubscriberBuffer, true})
 		wantEqual(t, "counted", s.Metrics().EventsDropped, 1)

@@ -9,7 +9,7 @@ func FuzzEventID(f *testing.F) {
 	h := newTestHistory(4, 2)
 	h.run = "run"
 	for _, what := range []string{"+e1", "+e2", "e1", "e1", "e1", "e2", "e1", "e1"} {
-		f.Add(h.happen(what).ID)
+		f.Add(h.happen(what).ID())
 	}
 	h.happen("+e3")
 	h.forget("e3")
@@ -40,8 +40,8 @@ func FuzzEventID(f *testing.F) {
 				t.Fatalf("%q: after a gap the list begins at the oldest kept", s)
 			}
 			for _, e := range page.Events {
-				if page.Gap == nil && e.seq <= id.seq {
-					t.Fatalf("%q: lists %s again", s, e.ID)
+				if page.Gap == nil && e.Seq <= id.seq {
+					t.Fatalf("%q: lists %s again", s, e.ID())
 				}
 			}
 		}

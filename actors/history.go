@@ -42,21 +42,17 @@ func newHistory(opts HistoryOptions) *history {
 // say once it was forgotten is for the fleet's alone, so that no ring stays behind for it.
 func (h *history) add(e *Event, now time.Time) {
 	h.seq++
-	e.seq, e.At = h.seq, now
+	e.Run, e.Seq, e.At = h.run, h.seq, now
 	r := h.edges[e.EdgeID]
 	if r == nil && e.Kind == EdgeConnected {
 		r = &ring{max: h.opts.EdgeBuffer, maxBytes: edgeRingBytes, birth: h.seq}
 		h.edges[e.EdgeID] = r
 	}
-	id := eventID{run: h.run, seq: h.seq, edge: edgeHash(e.EdgeID)}
 	if r != nil {
-		id.place = r.overwritten + uint64(r.count) + 1
-	}
-	e.ID = id.String()
-	h.fleet.add(e)
-	if r != nil {
+		e.place = r.overwritten + uint64(r.count) + 1
 		r.add(e)
 	}
+	h.fleet.add(e)
 }
 
 func (h *history) forget(edgeID string) {
@@ -81,7 +77,7 @@ func (h *history) page(q EventQuery) EventPage {
 	}
 	page.Events = r.slice(start, q.Limit)
 	if n := len(page.Events); n > 0 {
-		page.Next = page.Events[n-1].ID
+		page.Next = page.Events[n-1].ID()
 	}
 	return page
 }
@@ -99,7 +95,7 @@ func (h *history) madeUp(id string, seq uint64) bool {
 		return false
 	}
 	e := h.fleet.at(i)
-	return e.seq == seq && e.ID != id
+	return e.Seq == seq && e.ID() != id
 }
 
 // resume finds where a ring goes on after an id, and what is missing before that.
@@ -136,8 +132,10 @@ type eventID struct {
 	edge  uint32
 }
 
-func (id eventID) String() string {
-	return fmt.Sprintf("%s-%012x-%x-%x", id.run, id.seq, id.place, id.edge)
+func (id eventID) String() string { return string(id.append(nil)) }
+
+func (id eventID) append(b []byte) []byte {
+	return fmt.Appendf(b, "%s-%012x-%x-%x", id.run, id.seq, id.place, id.edge)
 }
 
 func parseEventID(s string) (id eventID, ok bool) {

@@ -26,7 +26,7 @@ func (h *history) happen(what string) *Event {
 
 func messages(events []*Event) (list []string) {
 	for _, e := range events {
-		list = append(list, fmt.Sprintf("%s/%d", e.EdgeID, e.seq))
+		list = append(list, fmt.Sprintf("%s/%d", e.EdgeID, e.Seq))
 	}
 	return list
 }
@@ -46,7 +46,7 @@ func TestEventIDs(t *testing.T) {
 	h := newTestHistory(100, 10)
 	var ids []string
 	for _, what := range []string{"+e1", "+e2", "e1", "e2", "e1"} {
-		ids = append(ids, h.happen(what).ID)
+		ids = append(ids, h.happen(what).ID())
 	}
 	if !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != 5 {
 		t.Errorf("not ordered and unique: %v", ids)
@@ -70,7 +70,7 @@ func TestEventPages(t *testing.T) {
 	for _, what := range []string{"+e1", "+e2", "e1", "e2", "e1"} {
 		h.happen(what)
 	}
-	at := func(seq int) string { return h.fleet.at(seq - 1).ID }
+	at := func(seq int) string { return h.fleet.at(seq - 1).ID() }
 	for name, c := range map[string]struct {
 		q    EventQuery
 		want []string
@@ -100,10 +100,10 @@ func TestEventGaps(t *testing.T) {
 	ids := map[string]string{} // by edge/seq
 	for _, what := range []string{"+e1", "+e2", "e1", "e1", "e1", "e2", "e1", "e1"} {
 		e := h.happen(what)
-		ids[messages([]*Event{e})[0]] = e.ID
+		ids[messages([]*Event{e})[0]] = e.ID()
 	}
 	// The fleet's ring holds 5 to 8; e1's 7 and 8 of its 1, 3, 4, 5, 7, 8; e2's 2 and 6, which is all.
-	other := newTestHistory(4, 2).happen("+e1").ID
+	other := newTestHistory(4, 2).happen("+e1").ID()
 	made := eventID{h.run, 6, 2, edgeHash("e3")}.String()
 	ahead := eventID{h.run, 99, 1, edgeHash("e1")}.String()
 	for name, c := range map[string]struct {
@@ -139,8 +139,8 @@ func TestEventGaps(t *testing.T) {
 // An Edge that was forgotten and came back has a new ring; what the older one held is missing, nobody knows how much.
 func TestGapOfAForgottenRing(t *testing.T) {
 	h := newTestHistory(100, 2)
-	old := h.happen("+e1").ID
-	foreign := h.happen("+e2").ID
+	old := h.happen("+e1").ID()
+	foreign := h.happen("+e2").ID()
 	h.happen("e1")
 	h.forget("e1")
 	wantEqual(t, "while it is unknown", gapText(h.page(EventQuery{EdgeID: "e1", After: old, Limit: 9}).Gap), "overwritten ?")
@@ -150,7 +150,7 @@ func TestGapOfAForgottenRing(t *testing.T) {
 	for name, id := range map[string]string{"its own": old, "another's": foreign} {
 		wantEqual(t, name, gapText(h.page(EventQuery{EdgeID: "e1", After: id, Limit: 9}).Gap), "overwritten ?")
 	}
-	recent := h.happen("e2").ID
+	recent := h.happen("e2").ID()
 	for range 5 {
 		h.happen("e1")
 	}
@@ -173,7 +173,7 @@ func TestHistoryAgainstAModel(t *testing.T) {
 			all = append(all, h.happen(fmt.Sprint("e", r.IntN(3))))
 		}
 		for range 50 {
-			q := EventQuery{After: all[r.IntN(len(all))].ID, Limit: 1000}
+			q := EventQuery{After: all[r.IntN(len(all))].ID(), Limit: 1000}
 			if n := r.IntN(4); n < 3 {
 				q.EdgeID = fmt.Sprint("e", n)
 			}
@@ -187,7 +187,7 @@ func checkPage(t *testing.T, h *history, all []*Event, q EventQuery) {
 	after, _ := parseEventID(q.After)
 	var want []*Event
 	for _, e := range all {
-		if e.seq > after.seq && (q.EdgeID == "" || e.EdgeID == q.EdgeID) {
+		if e.Seq > after.seq && (q.EdgeID == "" || e.EdgeID == q.EdgeID) {
 			want = append(want, e)
 		}
 	}
@@ -208,14 +208,14 @@ func checkPage(t *testing.T, h *history, all []*Event, q EventQuery) {
 func TestRingBounds(t *testing.T) {
 	r := ring{max: 5, maxBytes: 1000} // an event without texts takes 240
 	for i := range uint64(3) {
-		r.add(&Event{seq: i + 1})
+		r.add(&Event{Seq: i + 1})
 	}
 	wantEqual(t, "grown", len(r.events), 4)
 	for i := range uint64(9) {
-		r.add(&Event{seq: i + 4})
+		r.add(&Event{Seq: i + 4})
 	}
 	wantEqual(t, "by bytes", []any{r.count, r.bytes, r.overwritten, r.lastGone}, []any{4, 960, 8, 8})
-	r.add(&Event{seq: 13, Message: strings.Repeat("x", 5000)})
+	r.add(&Event{Seq: 13, Message: strings.Repeat("x", 5000)})
 	wantEqual(t, "one larger than the ring is kept alone", []any{r.count, r.overwritten, r.lastGone}, []any{1, 12, 12})
 	wantEqual(t, "limit", len(r.slice(0, 0)), 0)
 	wantEqual(t, "beyond the end", len(r.slice(5, 3)), 0)
@@ -224,10 +224,10 @@ func TestRingBounds(t *testing.T) {
 func TestRingOfOne(t *testing.T) {
 	h := newTestHistory(1, 1)
 	first := h.happen("+e1")
-	wantEqual(t, "nothing missing", gapText(h.page(EventQuery{After: first.ID, Limit: 1}).Gap), "none")
+	wantEqual(t, "nothing missing", gapText(h.page(EventQuery{After: first.ID(), Limit: 1}).Gap), "none")
 	h.happen("e1")
 	h.happen("e1")
-	wantEqual(t, "one missing", gapText(h.page(EventQuery{After: first.ID, Limit: 1}).Gap), "overwritten 1")
+	wantEqual(t, "one missing", gapText(h.page(EventQuery{After: first.ID(), Limit: 1}).Gap), "overwritten 1")
 }
 
 func BenchmarkHistoryAdd(b *testing.B) {

@@ -20,7 +20,7 @@ type ring struct {
 const eventBytes = 240
 
 func (e *Event) bytes() int {
-	return eventBytes + len(e.ID) + len(e.EdgeID) + len(e.NodeID) + len(e.OperationID) + len(e.Message)
+	return eventBytes + len(e.EdgeID) + len(e.NodeID) + len(e.OperationID) + len(e.Message)
 }
 
 func (r *ring) add(e *Event) {
@@ -42,7 +42,7 @@ func (r *ring) dropOldest() {
 	r.count--
 	r.bytes -= gone.bytes()
 	r.overwritten++
-	r.lastGone = gone.seq
+	r.lastGone = gone.Seq
 }
 
 func (r *ring) grow() {
@@ -58,7 +58,7 @@ func (r *ring) at(i int) *Event { return r.events[(r.first+i)%len(r.events)] }
 
 // from finds the place of the first event after seq: sequence numbers only grow.
 func (r *ring) from(seq uint64) int {
-	return sort.Search(r.count, func(i int) bool { return r.at(i).seq > seq })
+	return sort.Search(r.count, func(i int) bool { return r.at(i).Seq > seq })
 }
 
 // slice copies at most limit events from place i on.

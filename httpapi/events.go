@@ -68,9 +68,9 @@ func appendEventPage(b []byte, page actors.EventPage) []byte {
 }
 
 func appendEvent(b []byte, e *actors.Event) []byte {
-	b = append(b, `{"id":`...)
-	b = appendString(b, e.ID)
-	b = append(b, `,"edge_id":`...)
+	b = append(b, `{"id":"`...)
+	b = e.AppendID(b) // letters, digits and '-'
+	b = append(b, `","edge_id":`...)
 	b = appendStringOrNull(b, e.EdgeID)
 	b = append(b, `,"node_id":`...)
 	b = appendStringOrNull(b, e.NodeID)

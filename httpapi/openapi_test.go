@@ -241,8 +241,8 @@ func viewSamples() []sample {
 		p.views = []*actors.View{goneEdge("w", site("w", now)), rich, staleEdge("y", nil)}
 		p.status = func(string, time.Duration) actors.StatusReply { return answered(site("x", now)) }
 		p.events = func(actors.EventQuery) actors.EventPage {
-			return actors.EventPage{Events: []*actors.Event{{ID: "r.1", EdgeID: "x", NodeID: "n", OperationID: "o", Kind: actors.NodeReady, Message: "m", At: now, OccurredAt: now},
-				{ID: "r.2", Kind: actors.EdgeConnected, At: now}}, Gap: &actors.Gap{Dropped: &n, Reason: actors.Overwritten}, Next: "r.2"}
+			return actors.EventPage{Events: []*actors.Event{{Run: "r", Seq: 1, EdgeID: "x", NodeID: "n", OperationID: "o", Kind: actors.NodeReady, Message: "m", At: now, OccurredAt: now},
+				{Run: "r", Seq: 2, Kind: actors.EdgeConnected, At: now}}, Gap: &actors.Gap{Dropped: &n, Reason: actors.Overwritten}, Next: "r.2"}
 		}
 		o := &actors.Operation{ID: "op", EdgeID: "x", Operation: "o", NodeID: "n", Parameters: []byte(`{"a":[1]}`), Reason: "r", RequestedBy: "otto", RequestID: "r", State: actors.Failed,
 			CreatedAt: now, SentAt: now, RespondedAt: now, FinishedAt: now, Message: "m", Result: []byte(`{"b":null}`), EventsDropped: 1,

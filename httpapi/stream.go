@@ -176,7 +176,7 @@ func (st *stream) send() {
 func renderEvent(e *actors.Event) []byte {
 	b := make([]byte, 0, 320+len(e.Message))
 	b = append(b, "id: "...)
-	b = append(b, e.ID...)
+	b = e.AppendID(b)
 	b = append(b, "\nevent: "...)
 	b = append(b, e.Kind...)
 	b = append(b, "\ndata: "...)

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -123,7 +122,7 @@ func (l *live) wantEnd(t *testing.T) {
 }
 
 func event(i int) *actors.Event {
-	return &actors.Event{ID: fmt.Sprintf("r.%d", i), EdgeID: "x", Kind: actors.NodeReady, Message: "line\nline", At: time.Now()}
+	return &actors.Event{Run: "r", Seq: uint64(i), EdgeID: "x", Kind: actors.NodeReady, Message: "line\nline", At: time.Now()}
 }
 
 func TestStreamSendsAsItHappens(t *testing.T) {
@@ -139,7 +138,7 @@ func TestStreamSendsAsItHappens(t *testing.T) {
 		synctest.Wait()
 		blocks := strings.Split(l.text(), "\n\n")
 		if len(blocks) != 4 || blocks[0] != "event: gap\ndata: {\"dropped\":null,\"reason\":\"restarted\"}" ||
-			!strings.HasPrefix(blocks[1], "id: r.1\nevent: node_ready\ndata: {\"id\":\"r.1\",\"edge_id\":\"x\"") || !strings.HasPrefix(blocks[2], "id: r.2\n") || blocks[3] != "" {
+			!strings.HasPrefix(blocks[1], "id: r-000000000001-0-fd0c5087\nevent: node_ready\ndata: {\"id\":\"r-000000000001-0-fd0c5087\",\"edge_id\":\"x\"") || !strings.HasPrefix(blocks[2], "id: r-000000000002-0-fd0c5087\n") || blocks[3] != "" {
 			t.Errorf("sent %q", blocks)
 		}
 		for _, b := range blocks[:3] {
