@@ -111,10 +111,8 @@ func (s *server) settled(ctx context.Context, pause time.Duration) (usage, error
 	if err := wait(ctx, pause); err != nil {
 		return usage{}, err
 	}
-	for range 2 { // the second one frees what finalizers and pools let go at the first
-		if _, err := call(ctx, beside, http.MethodPost, s.debug+"/debug/freeosmemory", ""); err != nil {
-			return usage{}, err
-		}
+	if err := s.free(ctx); err != nil {
+		return usage{}, err
 	}
 	if err := wait(ctx, 2*pause); err != nil {
 		return usage{}, err
@@ -129,6 +127,16 @@ func (s *server) settled(ctx context.Context, pause time.Duration) (usage, error
 	}
 	u, err := s.Process().Usage()
 	return usage{float64(u.Resident), goroutines[0]}, err
+}
+
+// free has the server collect its garbage and give unused memory back.
+func (s *server) free(ctx context.Context) error {
+	for range 2 { // the second one frees what finalizers and pools let go at the first
+		if _, err := call(ctx, beside, http.MethodPost, s.debug+"/debug/freeosmemory", ""); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func wait(ctx context.Context, d time.Duration) error {
