@@ -34,7 +34,14 @@ func newTestSite() *testSite {
 	}}
 }
 
+// Nodes has loads of this very moment, as backends tell theirs when they are asked.
 func (s *testSite) Nodes() []edge.Node {
+	s.change(func(n *edge.Node) bool {
+		for i := range n.Providers {
+			n.Providers[i].LoadAt = time.Now()
+		}
+		return false
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.nodes
