@@ -8,10 +8,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"iop/load/fleet"
 )
@@ -160,13 +161,11 @@ func (c *chaos) fillTable(ctx context.Context, f *Fault) error {
 
 // openFiles counts the daemon's descriptors.
 func (c *chaos) openFiles() (int, error) {
-	dir, err := os.Open(fmt.Sprintf("/proc/%d/fd", c.daemon.Process().Pid))
+	p, err := procfs.NewProc(c.daemon.Process().Pid)
 	if err != nil {
 		return 0, err
 	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	return len(names), err
+	return p.FileDescriptorsLen()
 }
 
 // logAsks are sent at a time while something is wrong with the log, and logTime is what each may take.

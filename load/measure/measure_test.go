@@ -1,12 +1,15 @@
 package measure
 
 import (
+	"errors"
 	"net"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/procfs"
 )
 
 func TestMeter(t *testing.T) {
@@ -85,9 +88,17 @@ const sockets = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->w
 `
 
 func TestListening(t *testing.T) {
-	for port, want := range map[uint16]string{0x46A0: "111", 0x46A1: "", 0x46: ""} {
-		if got := listening(sockets, port); got != want {
-			t.Errorf("port %#x: inode %q, want %q", port, got, want)
+	dir := t.TempDir()
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "net"), 0o755), os.WriteFile(filepath.Join(dir, "net", "tcp6"), []byte(sockets), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	proc, err := procfs.NewFS(dir) // without a net/tcp
+	if err != nil {
+		t.Fatal(err)
+	}
+	for port, want := range map[uint64]uint64{0x46A0: 111, 0x46A1: 0, 0x46: 0} {
+		if got, ok := listening(proc, port); got != want || ok != (want != 0) {
+			t.Errorf("port %#x: inode %d, %t; want %d", port, got, ok, want)
 		}
 	}
 }

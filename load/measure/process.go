@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // Process is what the system tells of one process of this machine, from /proc; elsewhere than on Linux it tells nothing.
@@ -20,28 +20,17 @@ type Usage struct {
 	Resident int64         // bytes
 }
 
-// tick is the unit of CPU times in /proc, the same on every Linux.
-const tick = 10 * time.Millisecond
-
-var errNoUsage = errors.New("the process tells nothing")
-
 // Usage reads it now; an error when the process has gone.
 func (p Process) Usage() (Usage, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid))
+	process, err := procfs.NewProc(p.Pid)
 	if err != nil {
 		return Usage{}, err
 	}
-	// The name in brackets may hold anything; what counts comes after it.
-	_, rest, _ := strings.Cut(string(stat[max(0, strings.LastIndexByte(string(stat), ')')):]), ") ")
-	f := strings.Fields(rest)
-	const user, system, resident = 11, 12, 21
-	if len(f) <= resident {
-		return Usage{}, errNoUsage
+	stat, err := process.Stat()
+	if err != nil {
+		return Usage{}, err
 	}
-	u, err1 := strconv.ParseInt(f[user], 10, 64)
-	s, err2 := strconv.ParseInt(f[system], 10, 64)
-	pages, err3 := strconv.ParseInt(f[resident], 10, 64)
-	return Usage{CPU: time.Duration(u+s) * tick, Resident: pages * int64(os.Getpagesize())}, errors.Join(err1, err2, err3)
+	return Usage{CPU: time.Duration(stat.CPUTime() * float64(time.Second)), Resident: int64(stat.ResidentMemory())}, nil
 }
 
 // Listener finds the process of this machine that listens at a host:port. It sees other users' processes only as root.
@@ -57,42 +46,41 @@ func Listener(address string) (Process, error) {
 	if err != nil {
 		return Process{}, err
 	}
-	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		sockets, err := os.ReadFile(table)
-		if err != nil {
-			continue
-		}
-		if inode := listening(string(sockets), uint16(n)); inode != "" {
-			return owner(inode)
-		}
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return Process{}, err
+	}
+	if inode, ok := listening(proc, n); ok {
+		return owner(proc, inode)
 	}
 	return Process{}, fmt.Errorf("nothing listens at %s that can be seen", address)
 }
 
-// listening finds the inode of the socket that listens on a port in a table as /proc/net/tcp has it.
-func listening(table string, port uint16) string {
-	const local, state, inode, listen = 1, 3, 9, "0A"
-	suffix := fmt.Sprintf(":%04X", port)
-	for line := range strings.Lines(table) {
-		f := strings.Fields(line)
-		if len(f) > inode && f[state] == listen && strings.HasSuffix(f[local], suffix) {
-			return f[inode]
+// listening finds the inode of the socket that listens on a port. A table that isn't there has none.
+func listening(proc procfs.FS, port uint64) (inode uint64, ok bool) {
+	const listen = 0x0A
+	//lint:ignore SA1019 netlink, which is quicker among very many sockets, isn't worth a module for one look as a run begins
+	v4, _ := proc.NetTCP()
+	//lint:ignore SA1019 as above
+	v6, _ := proc.NetTCP6()
+	for _, socket := range slices.Concat(v4, v6) {
+		if socket.St == listen && socket.LocalPort == port {
+			return socket.Inode, true
 		}
 	}
-	return ""
+	return 0, false
 }
 
 // owner finds the process that has a socket open.
-func owner(inode string) (Process, error) {
-	want := "socket:[" + inode + "]"
-	fds, err := filepath.Glob("/proc/[0-9]*/fd/*")
+func owner(proc procfs.FS, inode uint64) (Process, error) {
+	processes, err := proc.AllProcs()
 	if err != nil {
 		return Process{}, err
 	}
-	for _, fd := range fds {
-		if target, err := os.Readlink(fd); err == nil && target == want {
-			pid, err := strconv.Atoi(strings.Split(fd, "/")[2])
-			return Process{pid}, err
+	want := fmt.Sprintf("socket:[%d]", inode)
+	for _, p := range processes {
+		if targets, err := p.FileDescriptorTargets(); err == nil && slices.Contains(targets, want) {
+			return Process{p.PID}, nil
 		}
 	}
 	return Process{}, errors.New("the process that listens there can't be seen")
