@@ -33,7 +33,7 @@ type chaosOptions struct {
 // chaos is a run under way.
 type chaos struct {
 	opts    chaosOptions
-	plan    Plan
+	plan    plan
 	limit   uint64 // of the daemon's descriptors
 	log     *logWatch
 	daemon  *daemon.Daemon
@@ -49,7 +49,7 @@ type chaos struct {
 	schedule *schedule
 	freed    chan struct{} // a fault has ended; closed and made anew
 	books    map[string]uint64
-	report   *ChaosReport
+	report   *chaosReport
 }
 
 // The daemon's time limits are short, so that what it has to end by itself fits between the faults.
@@ -64,7 +64,7 @@ log: {format: json}
 const spareFiles = 700
 
 // runChaos does a plan and gives its report; an error when nothing could be done.
-func runChaos(ctx context.Context, o chaosOptions) (*ChaosReport, error) {
+func runChaos(ctx context.Context, o chaosOptions) (*chaosReport, error) {
 	dir, err := os.MkdirTemp("", "iop-chaos")
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func runChaos(ctx context.Context, o chaosOptions) (*ChaosReport, error) {
 	}
 	c := &chaos{opts: o, schedule: newSchedule(), freed: make(chan struct{}), books: map[string]uint64{},
 		limit: uint64(o.edges + o.proxied + o.real + spareFiles),
-		plan:  NewPlan(o.seed, o.faults, o.duration, stage{o.edges, o.real, o.proxied})}
+		plan:  newPlan(o.seed, o.faults, o.duration, stage{o.edges, o.real, o.proxied})}
 	c.pace = startPace()
 	c.report = newChaosReport(c.plan)
 	c.report.Again = fmt.Sprintf("go run ./endure chaos --seed %d --faults %d --duration %v --edges %d --proxied %d",
@@ -159,7 +159,7 @@ func (c *chaos) perform(ctx context.Context, began time.Time) {
 }
 
 // take waits until a fault may begin; false when the run ends before.
-func (c *chaos) take(ctx context.Context, f *Fault) bool {
+func (c *chaos) take(ctx context.Context, f *fault) bool {
 	for {
 		c.mu.Lock()
 		begun, freed, dead := c.schedule.begin(f), c.freed, c.report.Dead
@@ -175,7 +175,7 @@ func (c *chaos) take(ctx context.Context, f *Fault) bool {
 	}
 }
 
-func (c *chaos) give(f *Fault) {
+func (c *chaos) give(f *fault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.schedule.end(f)
@@ -187,7 +187,7 @@ func (c *chaos) give(f *Fault) {
 const patience = 30 * time.Second
 
 // one does a fault, and measures how long it takes from its end until all is well.
-func (c *chaos) one(ctx context.Context, f *Fault) {
+func (c *chaos) one(ctx context.Context, f *fault) {
 	if f.target() == theDaemon { // what fails meanwhile is the fault's doing
 		for _, bed := range c.testbeds() {
 			bed.traffic.Outage(true)

@@ -26,13 +26,13 @@ func TestChaos(t *testing.T) {
 		t.Skip("it takes half a minute")
 	}
 	var progress bytes.Buffer
-	r, err := runChaos(t.Context(), chaosOptions{seed: 3, faults: len(kinds), duration: 8 * time.Second, edges: 30, proxied: 6, real: 2,
+	r, err := runChaos(t.Context(), chaosOptions{seed: 3, faults: len(recipes), duration: 8 * time.Second, edges: 30, proxied: 6, real: 2,
 		within: patience, heartbeat: 6 * time.Second, progress: &progress})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, progress.String())
 	}
-	if !r.OK || r.Done != len(kinds) || len(r.Recoveries) != len(kinds) || r.Asked["status"] == 0 || r.Asked["command"] == 0 {
-		t.Errorf("%s%s", progress.String(), r.Text())
+	if !r.OK || r.Done != len(recipes) || len(r.Recoveries) != len(recipes) || r.Asked["status"] == 0 || r.Asked["command"] == 0 {
+		t.Errorf("%s%s", progress.String(), r.text())
 	}
 	path := filepath.Join(t.TempDir(), "report.json")
 	if err := writeReport(path, r); err != nil {
@@ -42,7 +42,7 @@ func TestChaos(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var read ChaosReport
+	var read chaosReport
 	if err := json.Unmarshal(content, &read); err != nil || !cmp.Equal(read.Plan, r.Plan) {
 		t.Errorf("the plan isn't in the report: %v", err)
 	}

@@ -18,47 +18,47 @@ import (
 )
 
 // do does a fault and returns at its end. The error says what didn't hold while it lasted.
-func (c *chaos) do(ctx context.Context, f *Fault) error {
+func (c *chaos) do(ctx context.Context, f *fault) error {
 	switch f.Kind {
-	case DaemonStopped:
+	case daemonStopped:
 		return c.stopDaemon(ctx, f)
-	case DaemonKilled:
+	case daemonKilled:
 		return c.killDaemon()
-	case TableFull:
+	case tableFull:
 		return c.fillTable(ctx, f)
-	case LogBlocked:
+	case logBlocked:
 		c.log.block(true)
 		defer c.log.block(false)
 		return c.askLogging(ctx, f)
-	case LogSlow:
+	case logSlow:
 		c.log.slow(time.Duration(f.Size) * time.Millisecond)
 		defer c.log.slow(0)
 		return c.askLogging(ctx, f)
-	case EdgeStopped:
+	case edgeStopped:
 		return c.stopEdge(ctx, f)
-	case EdgeKilled:
+	case edgeKilled:
 		e := c.real[f.Edges[0]]
 		e.kill()
 		sleep(ctx, f.For)
 		return e.start()
-	case LinksReset:
+	case linksReset:
 		c.direct.fleet.Drop(f.Edges)
-	case LinksSilent:
+	case linksSilent:
 		c.direct.fleet.Behave(f.Edges, fleet.Mute, 0, f.For)
 		sleep(ctx, f.For)
-	case HalfFrames:
+	case halfFrames:
 		return c.halfFrames(ctx, f)
-	case DeafClient:
+	case deafClient:
 		return c.deafClient(ctx, f)
-	case DeafEdge:
+	case deafEdge:
 		return c.deafEdge(ctx, f)
-	case ProxySlow:
+	case proxySlow:
 		return c.spoilProxy(ctx, f, "latency", map[string]int{"latency": f.Size, "jitter": f.Size / 4})
-	case ProxySliced:
+	case proxySliced:
 		return c.spoilProxy(ctx, f, "slicer", map[string]int{"average_size": 1 + f.Size/8, "delay": 50})
-	case ProxyReorders:
+	case proxyReorders:
 		return c.reorder(ctx, f)
-	case ProxyCut:
+	case proxyCut:
 		c.proxied.fleet.Unsettle(func() { c.proxy.Stop() })
 		sleep(ctx, f.For)
 		return c.proxy.Start()
@@ -66,7 +66,7 @@ func (c *chaos) do(ctx context.Context, f *Fault) error {
 	return nil
 }
 
-func (c *chaos) stopDaemon(ctx context.Context, f *Fault) error {
+func (c *chaos) stopDaemon(ctx context.Context, f *fault) error {
 	if err := c.daemon.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (c *chaos) killDaemon() error {
 	return c.daemon.Again()
 }
 
-func (c *chaos) stopEdge(ctx context.Context, f *Fault) error {
+func (c *chaos) stopEdge(ctx context.Context, f *fault) error {
 	e := c.real[f.Edges[0]]
 	if err := e.signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (c *chaos) stopEdge(ctx context.Context, f *Fault) error {
 	return e.signal(syscall.SIGCONT)
 }
 
-func (c *chaos) spoilProxy(ctx context.Context, f *Fault, kind string, attributes map[string]int) error {
+func (c *chaos) spoilProxy(ctx context.Context, f *fault, kind string, attributes map[string]int) error {
 	err := c.proxy.spoil(kind, 1, attributes)
 	sleep(ctx, f.For)
 	c.proxy.heal()
@@ -100,7 +100,7 @@ func (c *chaos) spoilProxy(ctx context.Context, f *Fault, kind string, attribute
 
 // reorder has every second connection through the proxy be late, while its Edges give up their links and open new ones: hellos of
 // links that were given up come behind those of newer ones, and take their place.
-func (c *chaos) reorder(ctx context.Context, f *Fault) error {
+func (c *chaos) reorder(ctx context.Context, f *fault) error {
 	const rounds = 3
 	late := 200*time.Millisecond + 3*time.Duration(f.Size)*time.Millisecond
 	all := make([]int, c.proxied.edges)
@@ -124,7 +124,7 @@ func (c *chaos) reorder(ctx context.Context, f *Fault) error {
 const fillTime = 10 * time.Second
 
 // fillTable takes all descriptors that the daemon has, at one of its ports, holds them, and lets go.
-func (c *chaos) fillTable(ctx context.Context, f *Fault) error {
+func (c *chaos) fillTable(ctx context.Context, f *fault) error {
 	a := c.daemon.Addresses()
 	address := []string{a.EdgeWire, a.Wire, a.HTTP}[f.Size%3]
 	var held []net.Conn
@@ -176,7 +176,7 @@ const (
 
 // askLogging asks for what leaves a line in the log. Each must be answered: a log that isn't taken, or slowly, is no reason for a Control
 // Plane to stop answering.
-func (c *chaos) askLogging(ctx context.Context, f *Fault) error {
+func (c *chaos) askLogging(ctx context.Context, f *fault) error {
 	until := time.Now().Add(f.For)
 	var asking sync.WaitGroup
 	failed := make(chan error, logAsks)

@@ -9,17 +9,17 @@ import (
 )
 
 // fail notes what didn't hold, with what was going on.
-func (c *chaos) fail(f *Fault, what string) {
+func (c *chaos) fail(f *fault, what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	failure := Failure{Fault: f, What: what, Log: c.log.lines(), HeldUpMS: milliseconds(c.pace.worst())}
+	it := failure{Fault: f, What: what, Log: c.log.lines(), HeldUpMS: milliseconds(c.pace.worst())}
 	for _, other := range c.schedule.running {
 		if other != f {
-			failure.Beside = append(failure.Beside, *other)
+			it.Beside = append(it.Beside, *other)
 		}
 	}
-	c.report.Failures = append(c.report.Failures, failure)
-	fmt.Fprint(c.opts.progress, failure.text(c.plan.Seed))
+	c.report.Failures = append(c.report.Failures, it)
+	fmt.Fprint(c.opts.progress, it.text(c.plan.Seed))
 	select {
 	case <-c.daemon.Ended():
 		c.report.Dead = true
@@ -28,7 +28,7 @@ func (c *chaos) fail(f *Fault, what string) {
 }
 
 // done notes a fault that is over, and looks into the books.
-func (c *chaos) done(f *Fault, lasted, took time.Duration) {
+func (c *chaos) done(f *fault, lasted, took time.Duration) {
 	c.look(f)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,7 +39,7 @@ func (c *chaos) done(f *Fault, lasted, took time.Duration) {
 }
 
 // look tells what came into the books that no fault excuses, and what the daemon said that none may.
-func (c *chaos) look(f *Fault) {
+func (c *chaos) look(f *fault) {
 	now := map[string]uint64{}
 	for _, bed := range c.testbeds() {
 		for name, n := range bed.books() {

@@ -97,7 +97,7 @@ func chaosCommand(progress io.Writer) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprint(cmd.OutOrStdout(), r.Text())
+			fmt.Fprint(cmd.OutOrStdout(), r.text())
 			return errors.Join(writeReport(path, r), held(r.OK))
 		},
 	}

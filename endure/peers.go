@@ -23,7 +23,7 @@ import (
 const dialTime = 3 * time.Second
 
 // halfFrames has peers send half a frame, half of them before a hello and half of them after it, and hang or close at once.
-func (c *chaos) halfFrames(ctx context.Context, f *Fault) error {
+func (c *chaos) halfFrames(ctx context.Context, f *fault) error {
 	conns, address := make([]net.Conn, 0, len(f.Edges)), c.daemon.Addresses().EdgeWire
 	defer func() {
 		for _, conn := range conns {
@@ -80,7 +80,7 @@ func deafDialer() *net.Dialer {
 }
 
 // deafClient says hello and asks without end, and never reads an answer. The Control Plane has to close it.
-func (c *chaos) deafClient(ctx context.Context, f *Fault) error {
+func (c *chaos) deafClient(ctx context.Context, f *fault) error {
 	ctx, cancel := context.WithTimeout(ctx, f.For)
 	defer cancel()
 	dialer := websocket.Dialer{NetDialContext: deafDialer().DialContext, HandshakeTimeout: dialTime}
@@ -117,7 +117,7 @@ func maskedPings(n int) []byte {
 func interrupted(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 
 // deafEdge is sent large commands, and says its heartbeats, but never reads. The Control Plane has to close it, and say why.
-func (c *chaos) deafEdge(ctx context.Context, f *Fault) error {
+func (c *chaos) deafEdge(ctx context.Context, f *fault) error {
 	conn, err := deafDialer().DialContext(ctx, "tcp", c.daemon.Addresses().EdgeWire)
 	if err != nil {
 		return fmt.Errorf("an Edge's connection: %w", err)

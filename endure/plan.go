@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// Kind names what is done in a fault. docs/resilience.md tells what each of them is.
-type Kind string
+// faultKind names what is done in a fault. docs/resilience.md tells what each of them is.
+type faultKind string
 
 // Kinds.
 const (
-	DaemonStopped Kind = "daemon stopped"
-	DaemonKilled  Kind = "daemon killed"
-	TableFull     Kind = "descriptors full"
-	LogBlocked    Kind = "log blocked"
-	LogSlow       Kind = "log slow"
-	EdgeStopped   Kind = "edge stopped"
-	EdgeKilled    Kind = "edge killed"
-	LinksReset    Kind = "links reset"
-	LinksSilent   Kind = "links black-holed"
-	HalfFrames    Kind = "half frames"
-	DeafClient    Kind = "client never reads"
-	DeafEdge      Kind = "edge never reads"
-	ProxySlow     Kind = "proxy adds latency"
-	ProxySliced   Kind = "proxy slices"
-	ProxyCut      Kind = "proxy cuts"
-	ProxyReorders Kind = "proxy reorders"
+	daemonStopped faultKind = "daemon stopped"
+	daemonKilled  faultKind = "daemon killed"
+	tableFull     faultKind = "descriptors full"
+	logBlocked    faultKind = "log blocked"
+	logSlow       faultKind = "log slow"
+	edgeStopped   faultKind = "edge stopped"
+	edgeKilled    faultKind = "edge killed"
+	linksReset    faultKind = "links reset"
+	linksSilent   faultKind = "links black-holed"
+	halfFrames    faultKind = "half frames"
+	deafClient    faultKind = "client never reads"
+	deafEdge      faultKind = "edge never reads"
+	proxySlow     faultKind = "proxy adds latency"
+	proxySliced   faultKind = "proxy slices"
+	proxyCut      faultKind = "proxy cuts"
+	proxyReorders faultKind = "proxy reorders"
 )
 
-// kind is how faults of a Kind are drawn.
-type kind struct {
-	name     Kind
+// recipe is how faults of a kind are drawn.
+type recipe struct {
+	name     faultKind
 	cards    int           // in a deck: how often it comes, beside others
 	min, max time.Duration // how long it lasts
 	target   target
@@ -51,29 +51,29 @@ const (
 	theProxy
 )
 
-var kinds = []kind{
-	{DaemonStopped, 1, 200 * time.Millisecond, 6 * time.Second, theDaemon, 0},
-	{DaemonKilled, 1, 0, 0, theDaemon, 0},
-	{TableFull, 1, 500 * time.Millisecond, 2 * time.Second, theDaemon, 0},
-	{LogBlocked, 1, time.Second, 3 * time.Second, theLog, 0},
-	{LogSlow, 1, time.Second, 3 * time.Second, theLog, 0},
-	{EdgeStopped, 2, 500 * time.Millisecond, 7 * time.Second, realEdge, 1},
-	{EdgeKilled, 3, 0, time.Second, realEdge, 1},
-	{LinksReset, 4, 0, 0, someEdges, 30},
-	{LinksSilent, 4, time.Second, 5 * time.Second, someEdges, 10},
-	{HalfFrames, 4, 0, 3 * time.Second, peers, 20},
-	{DeafClient, 1, 15 * time.Second, 15 * time.Second, peers, 1},
-	{DeafEdge, 2, 15 * time.Second, 15 * time.Second, peers, 1},
-	{ProxySlow, 2, 300 * time.Millisecond, 2 * time.Second, theProxy, 0},
-	{ProxySliced, 2, 300 * time.Millisecond, 2 * time.Second, theProxy, 0},
-	{ProxyCut, 2, 0, time.Second, theProxy, 0},
-	{ProxyReorders, 2, 600 * time.Millisecond, 2 * time.Second, theProxy, 0},
+var recipes = []recipe{
+	{daemonStopped, 1, 200 * time.Millisecond, 6 * time.Second, theDaemon, 0},
+	{daemonKilled, 1, 0, 0, theDaemon, 0},
+	{tableFull, 1, 500 * time.Millisecond, 2 * time.Second, theDaemon, 0},
+	{logBlocked, 1, time.Second, 3 * time.Second, theLog, 0},
+	{logSlow, 1, time.Second, 3 * time.Second, theLog, 0},
+	{edgeStopped, 2, 500 * time.Millisecond, 7 * time.Second, realEdge, 1},
+	{edgeKilled, 3, 0, time.Second, realEdge, 1},
+	{linksReset, 4, 0, 0, someEdges, 30},
+	{linksSilent, 4, time.Second, 5 * time.Second, someEdges, 10},
+	{halfFrames, 4, 0, 3 * time.Second, peers, 20},
+	{deafClient, 1, 15 * time.Second, 15 * time.Second, peers, 1},
+	{deafEdge, 2, 15 * time.Second, 15 * time.Second, peers, 1},
+	{proxySlow, 2, 300 * time.Millisecond, 2 * time.Second, theProxy, 0},
+	{proxySliced, 2, 300 * time.Millisecond, 2 * time.Second, theProxy, 0},
+	{proxyCut, 2, 0, time.Second, theProxy, 0},
+	{proxyReorders, 2, 600 * time.Millisecond, 2 * time.Second, theProxy, 0},
 }
 
-// Fault is one thing that is done.
-type Fault struct {
+// fault is one thing that is done.
+type fault struct {
 	Number int           `json:"number"` // from 1
-	Kind   Kind          `json:"kind"`
+	Kind   faultKind     `json:"kind"`
 	At     time.Duration `json:"at_ns"`  // not before this, from the beginning
 	For    time.Duration `json:"for_ns"` // at most, for what the Control Plane itself is to end
 	// Edges are numbers of the fleet's, of the real ones, or how many peers there are, one entry each. The first one is asked
@@ -82,24 +82,24 @@ type Fault struct {
 	Size  int   `json:"size"` // of the fault, in a unit of its kind's: milliseconds, bytes, or which of several ways
 }
 
-// Plan is everything that is done, in its order.
-type Plan struct {
+// plan is everything that is done, in its order.
+type plan struct {
 	Seed   uint64  `json:"seed"`
-	Faults []Fault `json:"faults"`
+	Faults []fault `json:"faults"`
 }
 
 // stage is what there is to do something to.
 type stage struct{ edges, real, proxied int }
 
-// NewPlan draws a plan. The same arguments give the same plan. The first faults are one of each kind, if there are that many;
+// newPlan draws a plan. The same arguments give the same plan. The first faults are one of each kind, if there are that many;
 // after them each kind comes as often as it has cards.
-func NewPlan(seed uint64, n int, lasts time.Duration, on stage) Plan {
+func newPlan(seed uint64, n int, lasts time.Duration, on stage) plan {
 	r := rand.New(rand.NewPCG(seed, 0))
-	p := Plan{Seed: seed, Faults: make([]Fault, 0, n)}
-	deck := shuffled(r, kinds, func(kind) int { return 1 })
+	p := plan{Seed: seed, Faults: make([]fault, 0, n)}
+	deck := shuffled(r, recipes, func(recipe) int { return 1 })
 	for i := range n {
 		if len(deck) == 0 {
-			deck = shuffled(r, kinds, func(k kind) int { return k.cards })
+			deck = shuffled(r, recipes, func(k recipe) int { return k.cards })
 		}
 		f := deck[0].draw(r, on)
 		deck = deck[1:]
@@ -110,7 +110,7 @@ func NewPlan(seed uint64, n int, lasts time.Duration, on stage) Plan {
 	return p
 }
 
-func shuffled(r *rand.Rand, all []kind, cards func(kind) int) (deck []kind) {
+func shuffled(r *rand.Rand, all []recipe, cards func(recipe) int) (deck []recipe) {
 	for _, k := range all {
 		for range cards(k) {
 			deck = append(deck, k)
@@ -120,8 +120,8 @@ func shuffled(r *rand.Rand, all []kind, cards func(kind) int) (deck []kind) {
 	return deck
 }
 
-func (k kind) draw(r *rand.Rand, on stage) Fault {
-	f := Fault{Kind: k.name, For: k.min, Size: 1 + r.IntN(200)}
+func (k recipe) draw(r *rand.Rand, on stage) fault {
+	f := fault{Kind: k.name, For: k.min, Size: 1 + r.IntN(200)}
 	if k.max > k.min {
 		f.For += time.Duration(r.Int64N(int64(k.max - k.min)))
 	}
@@ -138,8 +138,8 @@ func (k kind) draw(r *rand.Rand, on stage) Fault {
 	return f
 }
 
-func (f *Fault) target() target {
-	for _, k := range kinds {
+func (f *fault) target() target {
+	for _, k := range recipes {
 		if k.name == f.Kind {
 			return k.target
 		}
@@ -154,7 +154,7 @@ type place struct {
 }
 
 // places are those of a fault. One that comes alone has none: it waits for all others.
-func (f *Fault) places() []place {
+func (f *fault) places() []place {
 	switch t := f.target(); t {
 	case someEdges, realEdge:
 		all := make([]place, len(f.Edges))
@@ -168,18 +168,18 @@ func (f *Fault) places() []place {
 	return nil
 }
 
-func (f *Fault) alone() bool { return f.target() == theDaemon || f.target() == theLog }
+func (f *fault) alone() bool { return f.target() == theDaemon || f.target() == theLog }
 
 // schedule decides what may be done at once.
 type schedule struct {
-	running map[int]*Fault
+	running map[int]*fault
 	taken   map[place]bool
 }
 
-func newSchedule() *schedule { return &schedule{running: map[int]*Fault{}, taken: map[place]bool{}} }
+func newSchedule() *schedule { return &schedule{running: map[int]*fault{}, taken: map[place]bool{}} }
 
 // begin takes the places of a fault; false while it has to wait for another.
-func (s *schedule) begin(f *Fault) bool {
+func (s *schedule) begin(f *fault) bool {
 	if f.alone() && len(s.running) > 0 {
 		return false
 	}
@@ -200,7 +200,7 @@ func (s *schedule) begin(f *Fault) bool {
 	return true
 }
 
-func (s *schedule) end(f *Fault) {
+func (s *schedule) end(f *fault) {
 	delete(s.running, f.Number)
 	for _, p := range f.places() {
 		delete(s.taken, p)

@@ -13,11 +13,11 @@ var wide = stage{edges: 100, real: 3, proxied: 20}
 
 func TestSameSeedSamePlan(t *testing.T) {
 	for _, seed := range []uint64{0, 1, 42, 1 << 63} {
-		one, two := NewPlan(seed, 300, time.Minute, wide), NewPlan(seed, 300, time.Minute, wide)
+		one, two := newPlan(seed, 300, time.Minute, wide), newPlan(seed, 300, time.Minute, wide)
 		if diff := cmp.Diff(one, two); diff != "" {
 			t.Errorf("seed %d gives two plans:\n%s", seed, diff)
 		}
-		if cmp.Equal(one.Faults, NewPlan(seed+1, 300, time.Minute, wide).Faults) {
+		if cmp.Equal(one.Faults, newPlan(seed+1, 300, time.Minute, wide).Faults) {
 			t.Errorf("seeds %d and %d give one plan", seed, seed+1)
 		}
 	}
@@ -26,10 +26,10 @@ func TestSameSeedSamePlan(t *testing.T) {
 func TestPlan(t *testing.T) {
 	const n = 500
 	lasts := 10 * time.Minute
-	p := NewPlan(7, n, lasts, wide)
-	first, counts := map[Kind]bool{}, map[Kind]int{}
+	p := newPlan(7, n, lasts, wide)
+	first, counts := map[faultKind]bool{}, map[faultKind]int{}
 	for i, f := range p.Faults {
-		if i < len(kinds) {
+		if i < len(recipes) {
 			first[f.Kind] = true
 		}
 		counts[f.Kind]++
@@ -50,14 +50,14 @@ func TestPlan(t *testing.T) {
 			seen[e] = true
 		}
 	}
-	if len(p.Faults) != n || len(first) != len(kinds) {
-		t.Errorf("%d faults; among the first are %d kinds of %d", len(p.Faults), len(first), len(kinds))
+	if len(p.Faults) != n || len(first) != len(recipes) {
+		t.Errorf("%d faults; among the first are %d kinds of %d", len(p.Faults), len(first), len(recipes))
 	}
 	cards := 0
-	for _, k := range kinds {
+	for _, k := range recipes {
 		cards += k.cards
 	}
-	for _, k := range kinds {
+	for _, k := range recipes {
 		want := n * k.cards / cards
 		if got := counts[k.name]; got < want-k.cards-1 || got > want+k.cards+1 {
 			t.Errorf("%s comes %d times, want some %d", k.name, got, want)
@@ -66,28 +66,28 @@ func TestPlan(t *testing.T) {
 }
 
 func TestFewFaults(t *testing.T) {
-	if p := NewPlan(1, 3, time.Second, stage{1, 1, 1}); len(p.Faults) != 3 {
+	if p := newPlan(1, 3, time.Second, stage{1, 1, 1}); len(p.Faults) != 3 {
 		t.Errorf("%d faults, want 3", len(p.Faults))
 	}
 }
 
 func TestWhatMayOverlap(t *testing.T) {
-	fault := func(k Kind, edges ...int) *Fault { return &Fault{Kind: k, Edges: edges} }
+	one := func(k faultKind, edges ...int) *fault { return &fault{Kind: k, Edges: edges} }
 	for _, c := range []struct {
 		name     string
-		running  *Fault
-		next     *Fault
+		running  *fault
+		next     *fault
 		overlaps bool
 	}{
-		{"different Edges", fault(LinksReset, 1, 2), fault(LinksSilent, 3), true},
-		{"one Edge of both", fault(LinksReset, 1, 2), fault(LinksSilent, 3, 2), false},
-		{"an Edge of the fleet and a real one", fault(LinksReset, 1), fault(EdgeKilled, 1), true},
-		{"one real Edge", fault(EdgeStopped, 1), fault(EdgeKilled, 1), false},
-		{"the proxy, once only", fault(ProxySlow, 1), fault(ProxyCut, 2), false},
-		{"peers disturb nobody", fault(DeafEdge, 1), fault(DeafEdge, 1), true},
-		{"the daemon waits for others", fault(LinksReset, 1), fault(DaemonKilled, 2), false},
-		{"others wait for the daemon", fault(DaemonStopped, 1), fault(LinksReset, 2), false},
-		{"others wait for the log", fault(LogBlocked, 1), fault(HalfFrames, 2), false},
+		{"different Edges", one(linksReset, 1, 2), one(linksSilent, 3), true},
+		{"one Edge of both", one(linksReset, 1, 2), one(linksSilent, 3, 2), false},
+		{"an Edge of the fleet and a real one", one(linksReset, 1), one(edgeKilled, 1), true},
+		{"one real Edge", one(edgeStopped, 1), one(edgeKilled, 1), false},
+		{"the proxy, once only", one(proxySlow, 1), one(proxyCut, 2), false},
+		{"peers disturb nobody", one(deafEdge, 1), one(deafEdge, 1), true},
+		{"the daemon waits for others", one(linksReset, 1), one(daemonKilled, 2), false},
+		{"others wait for the daemon", one(daemonStopped, 1), one(linksReset, 2), false},
+		{"others wait for the log", one(logBlocked, 1), one(halfFrames, 2), false},
 	} {
 		s := newSchedule()
 		c.running.Number, c.next.Number = 1, 2

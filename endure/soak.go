@@ -93,7 +93,7 @@ func soakCommand(progress io.Writer) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text := r.Text()
+			text := r.text()
 			fmt.Fprint(cmd.OutOrStdout(), text)
 			if page != "" && !r.Interrupted {
 				if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
@@ -119,11 +119,11 @@ type soak struct {
 	ask     *asker
 	debug   *asker
 	testbed *testbed
-	report  *SoakReport
+	report  *soakReport
 }
 
 // runSoak does a run and gives its report; an error when nothing could be done.
-func runSoak(ctx context.Context, o soakOptions) (*SoakReport, error) {
+func runSoak(ctx context.Context, o soakOptions) (*soakReport, error) {
 	dir, err := os.MkdirTemp("", "iop-soak")
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (s *soak) perform(ctx context.Context) error {
 			s.report.Interrupted = true
 			return nil
 		}
-		var one Sample
+		var one sample
 		var err error
 		s.testbed.traffic.Rest(func() { one, err = s.sample(ctx, time.Since(began)) })
 		if err != nil {
@@ -192,8 +192,8 @@ const looks = 3
 
 // sample reads what the daemon holds once what is garbage has gone. No request is under way then: an idle Edge has no goroutine, and so
 // nearly all that there are would be those of the requests of the moment, which come and go.
-func (s *soak) sample(ctx context.Context, at time.Duration) (Sample, error) {
-	one := Sample{AtS: at.Seconds()}
+func (s *soak) sample(ctx context.Context, at time.Duration) (sample, error) {
+	one := sample{AtS: at.Seconds()}
 	for i := range looks {
 		status, _, err := s.debug.do(ctx, http.MethodPost, "/debug/freeosmemory", nil)
 		if err == nil && status/100 != 2 {

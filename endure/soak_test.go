@@ -20,7 +20,7 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}
-	written := r.Text()
+	written := r.text()
 	for _, want := range []string{"| live heap, MiB |", "| goroutines |", "| descriptors |", "| resident, MiB |",
 		"Lost 0, duplicated 0, misrouted 0, executed twice 0, out of order 0."} {
 		if !strings.Contains(written, want) {

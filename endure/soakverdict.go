@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// column is one of those of a Sample.
+// column is one of those of a sample.
 type column struct {
 	name string
 	unit float64
 	form string
 }
 
-// columns are in a Sample's order.
+// columns are in a sample's order.
 var columns = [4]column{
 	{"live heap, MiB", 1 << 20, "%.1f"},
 	{"goroutines", 1, "%.0f"},
@@ -25,13 +25,13 @@ var columns = [4]column{
 	{"resident, MiB", 1 << 20, "%.1f"},
 }
 
-// Sample is what the daemon held at one moment.
-type Sample struct {
+// sample is what the daemon held at one moment.
+type sample struct {
 	AtS    float64    `json:"at_s"`
 	Values [4]float64 `json:"values"` // bytes of live heap, goroutines, descriptors, resident bytes
 }
 
-func (s Sample) text() string {
+func (s sample) text() string {
 	var all []string
 	for i, m := range columns {
 		all = append(all, m.name+" "+m.show(s.Values[i]))
@@ -41,8 +41,8 @@ func (s Sample) text() string {
 
 func (m column) show(v float64) string { return fmt.Sprintf(m.form, v/m.unit) }
 
-// Trend compares the first third of what counts with the last.
-type Trend struct {
+// trend compares the first third of what counts with the last.
+type trend struct {
 	First   float64 `json:"first"` // the median
 	Last    float64 `json:"last"`
 	Percent float64 `json:"percent"`
@@ -52,10 +52,10 @@ type Trend struct {
 // flatPercent is how much a measure may move from the first third to the last.
 const flatPercent = 5
 
-// trend is that of the values; they must be at least three.
-func trend(values []float64) Trend {
+// trendOf gives that of the values; they must be at least three.
+func trendOf(values []float64) trend {
 	third := len(values) / 3
-	t := Trend{First: median(values[:third]), Last: median(values[len(values)-third:])}
+	t := trend{First: median(values[:third]), Last: median(values[len(values)-third:])}
 	t.Percent = 100 * (t.Last - t.First) / t.First
 	t.Flat = math.Abs(t.Percent) <= flatPercent
 	return t
@@ -66,8 +66,8 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// SoakReport is what came out of a run.
-type SoakReport struct {
+// soakReport is what came out of a run.
+type soakReport struct {
 	StartedAt   time.Time         `json:"started_at"`
 	Edges       int               `json:"edges"`
 	DurationS   float64           `json:"duration_s"`
@@ -79,8 +79,8 @@ type SoakReport struct {
 	EdgeRecords int               `json:"edge_records"`      // operations that the daemon keeps of an Edge
 	Full        bool              `json:"buffers_full"`      // when samples began to count
 	Interrupted bool              `json:"interrupted"`
-	Samples     []Sample          `json:"samples"`
-	Trends      []Trend           `json:"trends"` // of each measure; none when too little was seen
+	Samples     []sample          `json:"samples"`
+	Trends      []trend           `json:"trends"` // of each measure; none when too little was seen
 	Books       map[string]uint64 `json:"books"`
 	Asked       map[string]uint64 `json:"asked"`
 	Broken      []string          `json:"broken"` // what the daemon printed and no daemon may
@@ -88,17 +88,17 @@ type SoakReport struct {
 	OK          bool              `json:"ok"`
 }
 
-func newSoakReport(o soakOptions) *SoakReport {
+func newSoakReport(o soakOptions) *soakReport {
 	warm := min(warmLongest, o.duration/2)
-	return &SoakReport{StartedAt: time.Now().UTC(), Edges: o.edges, DurationS: o.duration.Seconds(),
+	return &soakReport{StartedAt: time.Now().UTC(), Edges: o.edges, DurationS: o.duration.Seconds(),
 		WarmS: warm.Seconds(), Commands: o.rates.commands, Statuses: o.rates.status, Readers: o.rates.readers,
 		PerEdge: o.perEdge(warm), EdgeRecords: o.edgeRecords(), Full: o.fills(warm),
-		Samples: []Sample{}, Trends: []Trend{}, Asked: map[string]uint64{}, Wrong: []string{}}
+		Samples: []sample{}, Trends: []trend{}, Asked: map[string]uint64{}, Wrong: []string{}}
 }
 
 // judge says whether all held.
-func (r *SoakReport) judge() {
-	var counted []Sample
+func (r *soakReport) judge() {
+	var counted []sample
 	for _, s := range r.Samples {
 		if s.AtS > r.WarmS {
 			counted = append(counted, s)
@@ -115,7 +115,7 @@ func (r *SoakReport) judge() {
 		for j, s := range counted {
 			values[j] = s.Values[i]
 		}
-		t := trend(values)
+		t := trendOf(values)
 		r.Trends = append(r.Trends, t)
 		if !t.Flat {
 			r.Wrong = append(r.Wrong, fmt.Sprintf("%s moved by %+.1f%%", columns[i].name, t.Percent))
@@ -131,7 +131,7 @@ func (r *SoakReport) judge() {
 }
 
 // Text is the report as a page of Markdown.
-func (r *SoakReport) Text() string {
+func (r *soakReport) text() string {
 	var b strings.Builder
 	lasts := time.Duration(r.DurationS * float64(time.Second))
 	fmt.Fprintf(&b, "# Soak\n\nWritten by `go run ./endure soak`; what it does and what must hold is in [resilience.md](resilience.md#soak).\n\n")
@@ -166,7 +166,7 @@ func (r *SoakReport) Text() string {
 }
 
 // filled is what is known of the daemon's buffers when samples began to count. Of a short run that is nothing.
-func (r *SoakReport) filled() string {
+func (r *soakReport) filled() string {
 	if !r.Full {
 		return ""
 	}

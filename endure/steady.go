@@ -12,9 +12,9 @@ const steadyTime = 2 * time.Second
 
 // steady tells whether all is as before a fault: the Edges that it concerned are connected, one of them answers, and the Control
 // Plane says that it is ready.
-func (c *chaos) steady(f *Fault) bool { return c.unsteady(f) == "" }
+func (c *chaos) steady(f *fault) bool { return c.unsteady(f) == "" }
 
-func (c *chaos) unsteady(f *Fault) string {
+func (c *chaos) unsteady(f *fault) string {
 	select {
 	case <-c.daemon.Ended():
 		return "the daemon has ended by itself"

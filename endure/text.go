@@ -13,7 +13,7 @@ import (
 )
 
 // text is for people, with what it takes to see it again.
-func (f *Failure) text(seed uint64) string {
+func (f *failure) text(seed uint64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "DOES NOT HOLD (seed %d): %s\n", seed, f.What)
 	if f.Fault != nil {
@@ -32,13 +32,13 @@ func (f *Failure) text(seed uint64) string {
 	return b.String()
 }
 
-func (f *Fault) text() string {
+func (f *fault) text() string {
 	return fmt.Sprintf("%d, %s, at %v for %v, size %d, %d Edges %v", f.Number, f.Kind, f.At.Round(time.Millisecond),
 		f.For.Round(time.Millisecond), f.Size, len(f.Edges), f.Edges)
 }
 
 // Text is the report for people.
-func (r *ChaosReport) Text() string {
+func (r *chaosReport) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "chaos: seed %d, %d of %d faults in %.0f s\n", r.Plan.Seed, r.Done, len(r.Plan.Faults), r.TookS)
 	t := table.NewWriter()

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Failure is something that did not hold.
-type Failure struct {
-	Fault  *Fault   `json:"fault"`  // nil: at the end of the run
-	Beside []Fault  `json:"beside"` // that were under way at the same time
+// failure is something that did not hold.
+type failure struct {
+	Fault  *fault   `json:"fault"`  // nil: at the end of the run
+	Beside []fault  `json:"beside"` // that were under way at the same time
 	What   string   `json:"what"`
 	Log    []string `json:"log"` // the daemon's last lines then
 	// HeldUpMS is the longest time in the last ten seconds that this process itself was not run for: on a machine that is so busy,
@@ -21,44 +21,44 @@ type Failure struct {
 	HeldUpMS float64 `json:"held_up_ms"`
 }
 
-// Recovery is how long it took from the end of each fault of a kind until all was well.
-type Recovery struct {
-	Kind     Kind    `json:"kind"`
-	Faults   int     `json:"faults"`
-	MedianMS float64 `json:"median_ms"`
-	MaxMS    float64 `json:"max_ms"`
+// recovery is how long it took from the end of each fault of a kind until all was well.
+type recovery struct {
+	Kind     faultKind `json:"kind"`
+	Faults   int       `json:"faults"`
+	MedianMS float64   `json:"median_ms"`
+	MaxMS    float64   `json:"max_ms"`
 }
 
-// ChaosReport is what came out of a run.
-type ChaosReport struct {
+// chaosReport is what came out of a run.
+type chaosReport struct {
 	Again       string            `json:"again"` // the command line that does this plan
-	Plan        Plan              `json:"plan"`
+	Plan        plan              `json:"plan"`
 	TookS       float64           `json:"took_s"`
 	Interrupted bool              `json:"interrupted"`
 	Dead        bool              `json:"dead"` // the daemon ended by itself, and the run with it
 	OK          bool              `json:"ok"`
 	Done        int               `json:"done"` // faults
-	Recoveries  []Recovery        `json:"recoveries"`
+	Recoveries  []recovery        `json:"recoveries"`
 	Asked       map[string]uint64 `json:"asked"`      // requests that were answered as they must be, by kind
 	Excused     map[string]uint64 `json:"excused"`    // that failed because of a fault
 	Operations  map[string]int    `json:"operations"` // at the end, by state
 	Before      figures           `json:"before"`
 	After       figures           `json:"after"`
-	Failures    []Failure         `json:"failures"`
-	took        map[Kind][]time.Duration
+	Failures    []failure         `json:"failures"`
+	took        map[faultKind][]time.Duration
 }
 
-func newChaosReport(p Plan) *ChaosReport {
-	return &ChaosReport{Plan: p, Asked: map[string]uint64{}, Excused: map[string]uint64{}, Operations: map[string]int{},
-		Failures: []Failure{}, took: map[Kind][]time.Duration{}}
+func newChaosReport(p plan) *chaosReport {
+	return &chaosReport{Plan: p, Asked: map[string]uint64{}, Excused: map[string]uint64{}, Operations: map[string]int{},
+		Failures: []failure{}, took: map[faultKind][]time.Duration{}}
 }
 
 // judge adds up, and says whether all held.
-func (r *ChaosReport) judge() {
+func (r *chaosReport) judge() {
 	r.Recoveries = r.Recoveries[:0]
 	for _, kind := range slices.Sorted(maps.Keys(r.took)) {
 		took := slices.Sorted(slices.Values(r.took[kind]))
-		r.Recoveries = append(r.Recoveries, Recovery{Kind: kind, Faults: len(took), MedianMS: milliseconds(took[len(took)/2]),
+		r.Recoveries = append(r.Recoveries, recovery{Kind: kind, Faults: len(took), MedianMS: milliseconds(took[len(took)/2]),
 			MaxMS: milliseconds(took[len(took)-1])})
 	}
 	r.OK = len(r.Failures) == 0 && r.Done == len(r.Plan.Faults) && !r.Interrupted

@@ -66,37 +66,37 @@ func TestLeak(t *testing.T) {
 }
 
 func TestChaosVerdict(t *testing.T) {
-	plan := Plan{Seed: 9, Faults: []Fault{{Number: 1, Kind: LinksReset, Edges: []int{4}}, {Number: 2, Kind: LinksReset, Edges: []int{5}}, {Number: 3, Kind: EdgeKilled, Edges: []int{0}}}}
-	whole := func() *ChaosReport {
+	plan := plan{Seed: 9, Faults: []fault{{Number: 1, Kind: linksReset, Edges: []int{4}}, {Number: 2, Kind: linksReset, Edges: []int{5}}, {Number: 3, Kind: edgeKilled, Edges: []int{0}}}}
+	whole := func() *chaosReport {
 		r := newChaosReport(plan)
 		r.Done = 3
-		r.took = map[Kind][]time.Duration{LinksReset: {3 * time.Second, time.Second}, EdgeKilled: {time.Millisecond}}
+		r.took = map[faultKind][]time.Duration{linksReset: {3 * time.Second, time.Second}, edgeKilled: {time.Millisecond}}
 		return r
 	}
 	for name, c := range map[string]struct {
-		spoil func(*ChaosReport)
+		spoil func(*chaosReport)
 		ok    bool
 	}{
-		"all held": {func(*ChaosReport) {}, true},
-		"something didn't": {func(r *ChaosReport) {
-			r.Failures = []Failure{{What: "it", Fault: &plan.Faults[1], Log: []string{"last words\n"}}}
+		"all held": {func(*chaosReport) {}, true},
+		"something didn't": {func(r *chaosReport) {
+			r.Failures = []failure{{What: "it", Fault: &plan.Faults[1], Log: []string{"last words\n"}}}
 		}, false},
-		"not all was done": {func(r *ChaosReport) { r.Done = 2 }, false},
-		"interrupted":      {func(r *ChaosReport) { r.Interrupted = true }, false},
+		"not all was done": {func(r *chaosReport) { r.Done = 2 }, false},
+		"interrupted":      {func(r *chaosReport) { r.Interrupted = true }, false},
 	} {
 		r := whole()
 		c.spoil(r)
 		r.judge()
-		if r.OK != c.ok || strings.Contains(r.Text(), "all held") != c.ok {
-			t.Errorf("%s: ok %v\n%s", name, r.OK, r.Text())
+		if r.OK != c.ok || strings.Contains(r.text(), "all held") != c.ok {
+			t.Errorf("%s: ok %v\n%s", name, r.OK, r.text())
 		}
-		if len(r.Recoveries) != 2 || r.Recoveries[1] != (Recovery{LinksReset, 2, 3000, 3000}) {
+		if len(r.Recoveries) != 2 || r.Recoveries[1] != (recovery{linksReset, 2, 3000, 3000}) {
 			t.Errorf("%s: recoveries %+v", name, r.Recoveries)
 		}
 		for _, f := range r.Failures {
 			for _, want := range []string{"seed 9", "2, links reset", "[5]", "last words", f.What} {
-				if !strings.Contains(r.Text(), want) {
-					t.Errorf("%s: %q isn't told:\n%s", name, want, r.Text())
+				if !strings.Contains(r.text(), want) {
+					t.Errorf("%s: %q isn't told:\n%s", name, want, r.text())
 				}
 			}
 		}
@@ -115,7 +115,7 @@ func TestTrend(t *testing.T) {
 		{"six more", []float64{100, 100, 100, 100, 106, 106}, false},
 		{"six less", []float64{100, 100, 94}, false},
 	} {
-		if got := trend(c.values); got.Flat != c.flat {
+		if got := trendOf(c.values); got.Flat != c.flat {
 			t.Errorf("%s: %+v", c.name, got)
 		}
 	}
@@ -135,7 +135,7 @@ func TestSoakPageSaysWhatIsKnown(t *testing.T) {
 		"too few for the fleet's ones": {1, 30, 1, 8 * time.Minute, "live readers: 1. Samples count from 4m0s on.\n"},
 	} {
 		o := soakOptions{edges: c.edges, duration: c.duration, rates: rates{commands: c.commands, readers: c.readers}}
-		if text := newSoakReport(o).Text(); !strings.Contains(text, c.want) {
+		if text := newSoakReport(o).text(); !strings.Contains(text, c.want) {
 			t.Errorf("%s: want %q:\n%s", name, c.want, text)
 		}
 	}
@@ -164,11 +164,11 @@ func TestSoakOptions(t *testing.T) {
 
 func TestSoakVerdict(t *testing.T) {
 	const heap, fds = 0, 2
-	whole := func() *SoakReport {
+	whole := func() *soakReport {
 		r := newSoakReport(soakOptions{edges: 5, duration: 60 * time.Second})
 		r.Books = map[string]uint64{"lost": 0}
 		for i := 1; i <= 9; i++ {
-			s := Sample{AtS: float64(10 * i), Values: [4]float64{10 << 20, 50, 60, 30 << 20}}
+			s := sample{AtS: float64(10 * i), Values: [4]float64{10 << 20, 50, 60, 30 << 20}}
 			if s.AtS <= r.WarmS {
 				s.Values[heap] = 1 // grows while it is warm-up, and may
 			}
@@ -177,21 +177,21 @@ func TestSoakVerdict(t *testing.T) {
 		return r
 	}
 	for name, c := range map[string]struct {
-		spoil func(*SoakReport)
+		spoil func(*soakReport)
 		wrong string
 	}{
-		"all held":       {func(*SoakReport) {}, ""},
-		"more open":      {func(r *SoakReport) { r.Samples[7].Values[fds], r.Samples[8].Values[fds] = 70, 70 }, "descriptors moved by +16.7%"},
-		"one was lost":   {func(r *SoakReport) { r.Books["lost"] = 1 }, "lost: 1"},
-		"it panicked":    {func(r *SoakReport) { r.Broken = []string{"panic: x"} }, "panic: x"},
-		"too short":      {func(r *SoakReport) { r.Samples = r.Samples[:5] }, "too little was seen"},
-		"ended too soon": {func(r *SoakReport) { r.Interrupted = true }, "it was interrupted"},
+		"all held":       {func(*soakReport) {}, ""},
+		"more open":      {func(r *soakReport) { r.Samples[7].Values[fds], r.Samples[8].Values[fds] = 70, 70 }, "descriptors moved by +16.7%"},
+		"one was lost":   {func(r *soakReport) { r.Books["lost"] = 1 }, "lost: 1"},
+		"it panicked":    {func(r *soakReport) { r.Broken = []string{"panic: x"} }, "panic: x"},
+		"too short":      {func(r *soakReport) { r.Samples = r.Samples[:5] }, "too little was seen"},
+		"ended too soon": {func(r *soakReport) { r.Interrupted = true }, "it was interrupted"},
 	} {
 		r := whole()
 		c.spoil(r)
 		r.judge()
-		if r.OK != (c.wrong == "") || !strings.Contains(r.Text(), c.wrong) || strings.Contains(r.Text(), "All held") != r.OK {
-			t.Errorf("%s: ok %v\n%s", name, r.OK, r.Text())
+		if r.OK != (c.wrong == "") || !strings.Contains(r.text(), c.wrong) || strings.Contains(r.text(), "All held") != r.OK {
+			t.Errorf("%s: ok %v\n%s", name, r.OK, r.text())
 		}
 	}
 }
