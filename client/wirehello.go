@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	iopv1 "iop/proto/iop/v1"
@@ -122,7 +123,7 @@ func serverInfo(r *iopv1.ClientHelloResponse) *ServerInfo {
 }
 
 func goAway(g *iopv1.GoAway) *GoAway {
-	return &GoAway{Reason: enumName(g.Reason.String(), "GO_AWAY_REASON_"), Message: g.Message,
+	return &GoAway{Reason: strings.TrimPrefix(g.Reason.String(), "GO_AWAY_REASON_"), Message: g.Message,
 		ReconnectAfter: wire.ReconnectAfter(g)}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -257,5 +256,3 @@ func (l *wireLink) FrameBegun(string) {}
 
 // WriteStalled implements wire.LinkEvents.
 func (l *wireLink) WriteStalled() { l.ended(lostConnection(errNotRead)) }
-
-func enumName(name, prefix string) string { return strings.TrimPrefix(name, prefix) }

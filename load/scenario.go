@@ -23,13 +23,12 @@ type Target struct {
 type Scenario struct {
 	Name, Description string
 
-	Edges      Edges
-	Duration   time.Duration // of the traffic
-	Ramp       time.Duration // its rates grow in this time
-	AtOnce     bool          // the traffic doesn't wait until all Edges are connected
-	Traffic    Traffic
-	Disturb    []Disturbance
-	Thresholds []string // as report.ParseThreshold reads them
+	Edges    Edges
+	Duration time.Duration // of the traffic
+	Ramp     time.Duration // its rates grow in this time
+	AtOnce   bool          // the traffic doesn't wait until all Edges are connected
+	Traffic  Traffic
+	Disturb  []Disturbance
 }
 
 // Edges says how many there are and how they are.

@@ -36,8 +36,6 @@ type ClientServerOptions struct {
 	// Accept is given each upgraded connection, which is its own from then on. It returns soon: until then the
 	// request's memory is held. The reader belongs into a goroutine of its own.
 	Accept func(*WebSocketConn)
-	// ErrorLog hears of handshakes that failed, with the peers' addresses. Nil is nobody.
-	ErrorLog *log.Logger
 }
 
 // ClientServer serves the Client wire's listener: ClientPath upgrades, and nothing else is there.
@@ -63,11 +61,8 @@ func NewClientServer(o ClientServerOptions) (*ClientServer, error) {
 		WriteTimeout:      o.HandshakeTimeout,
 		MaxHeaderBytes:    maxRequestBytes,
 		ConnState:         s.connState,
-		ErrorLog:          o.ErrorLog,
+		ErrorLog:          log.New(io.Discard, "", 0), // of handshakes that failed, with the peers' addresses
 		Protocols:         new(http.Protocols),
-	}
-	if o.ErrorLog == nil {
-		s.http.ErrorLog = log.New(io.Discard, "", 0)
 	}
 	s.http.Protocols.SetHTTP1(true)
 	s.http.SetKeepAlivesEnabled(false)

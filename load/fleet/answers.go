@@ -34,7 +34,6 @@ func (e *edge) answerStatus(id uint64) {
 	stamp := e.shard.f.opts.Ledger.Answer(e.number)
 	e.send(&iopv1.Envelope{ReplyTo: id, Body: &iopv1.Envelope_EdgeStatusResponse{
 		EdgeStatusResponse: e.shard.f.model.snapshot(e.id, e.number, e.step(now), now, stamp)}})
-	e.shard.f.stats.answers.Add(1)
 }
 
 // answerWrongly does in turn what an Edge may not do: say no, speak of another Edge, speak of something else, answer what

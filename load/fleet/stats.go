@@ -18,7 +18,6 @@ type stats struct {
 	heartbeats  atomic.Uint64
 	snapshots   atomic.Uint64
 	events      atomic.Uint64
-	answers     atomic.Uint64
 	commands    atomic.Uint64
 	strays      atomic.Uint64
 
@@ -35,7 +34,6 @@ type Stats struct {
 	Heartbeats uint64
 	Snapshots  uint64 // pushed
 	Events     uint64
-	Answers    uint64            // to status requests
 	Commands   uint64            // run
 	Strays     uint64            // answers of Edges that were told to answer late, or what nobody asked
 	Troubles   map[string]uint64 // dials that failed, refused hellos and ends of links that this side didn't begin, by kind
@@ -52,7 +50,7 @@ func (f *Fleet) Stats() Stats {
 	}
 	return Stats{
 		Connected: f.Connected(), FirstFull: first, Hellos: s.hellos.Load(), Reconnects: s.reconnects.Load(), Heartbeats: s.heartbeats.Load(),
-		Snapshots: s.snapshots.Load(), Events: s.events.Load(), Answers: s.answers.Load(), Commands: s.commands.Load(), Strays: s.strays.Load(),
+		Snapshots: s.snapshots.Load(), Events: s.events.Load(), Commands: s.commands.Load(), Strays: s.strays.Load(),
 		Troubles: maps.Clone(s.kinds),
 	}
 }
@@ -71,7 +69,6 @@ func (s *Stats) Add(o Stats) {
 	s.Heartbeats += o.Heartbeats
 	s.Snapshots += o.Snapshots
 	s.Events += o.Events
-	s.Answers += o.Answers
 	s.Commands += o.Commands
 	s.Strays += o.Strays
 	if s.Troubles == nil {
