@@ -90,7 +90,7 @@ func chaosCommand(progress io.Writer) *cobra.Command {
 			if !cmd.Flags().Changed("seed") {
 				o.seed = uint64(rand.Uint32())
 			}
-			if err := raiseFileLimit(o.edges + 2*o.proxied); err != nil {
+			if err := checkFileLimit(o.edges + 2*o.proxied); err != nil {
 				return err
 			}
 			r, err := runChaos(cmd.Context(), o)
@@ -136,11 +136,11 @@ func writeReport(path string, report any) error {
 // ownFiles is what this process needs beside its Edges.
 const ownFiles = 3000
 
-// raiseFileLimit gives this process as many descriptors as it may have, and refuses a run that needs more.
-func raiseFileLimit(edges int) error {
-	limit, err := fleet.RaiseFileLimit()
+// checkFileLimit refuses a run that needs more descriptors than this process may have.
+func checkFileLimit(edges int) error {
+	limit, err := fleet.FileLimit()
 	if err == nil && uint64(edges)+ownFiles > limit {
-		err = usageError{fmt.Errorf("%d connections need some %d open files, and the hard limit is %d", edges, edges+ownFiles, limit)}
+		err = usageError{fmt.Errorf("%d connections need some %d open files, and this process may have %d", edges, edges+ownFiles, limit)}
 	}
 	return err
 }

@@ -86,7 +86,7 @@ func soakCommand(progress io.Writer) *cobra.Command {
 			if err := o.check(page); err != nil {
 				return usageError{err}
 			}
-			if err := raiseFileLimit(o.edges); err != nil {
+			if err := checkFileLimit(o.edges); err != nil {
 				return err
 			}
 			r, err := runSoak(cmd.Context(), o)

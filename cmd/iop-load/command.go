@@ -73,7 +73,7 @@ func (c *command) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.raiseFileLimit(scenario.Edges.Count / c.processes); err != nil {
+	if err := checkFileLimit(scenario.Edges.Count / c.processes); err != nil {
 		return err
 	}
 	target := load.Target{HTTP: strings.TrimSuffix(c.http, "/"), EdgeWire: c.edgeWire, ClientWire: c.wire, Pid: c.pid}
@@ -122,7 +122,7 @@ func (c *command) work(ctx context.Context) error {
 	err := join.Work(ctx, c.join, c.tokens, func(p join.Part) error {
 		fmt.Fprintf(c.stderr, "joined a run of %s: %d Edges of it are here\n", p.Scenario.Name, p.Scenario.Edges.Count)
 		screen = newScreen(c.stderr, p.Scenario.Edges.Count)
-		return c.raiseFileLimit(p.Scenario.Edges.Count)
+		return checkFileLimit(p.Scenario.Edges.Count)
 	}, func(s measure.Sample) { screen.show(s) })
 	if screen != nil {
 		screen.close()

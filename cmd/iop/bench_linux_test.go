@@ -20,9 +20,6 @@ import (
 //	go test -run '^$' -bench Top -benchtime 1x ./cmd/iop
 func BenchmarkTop(b *testing.B) {
 	const edges, prefix, warmUp, measured = 5000, "load-", 15 * time.Second, 45 * time.Second
-	if _, err := fleet.RaiseFileLimit(); err != nil {
-		b.Fatal(err)
-	}
 	daemon := testdaemon.Start(b, nil, "--log-level", "error")
 	f := fleet.New(fleet.Options{Address: daemon.Addresses().EdgeWire, Count: edges, IDPrefix: prefix, Nodes: 2, Providers: 2,
 		PushInterval: 30 * time.Second, Reconnect: 500 * time.Millisecond, ReconnectMax: 5 * time.Second, Ledger: ledger.New(prefix, edges)})

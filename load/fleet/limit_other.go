@@ -2,5 +2,5 @@
 
 package fleet
 
-// RaiseFileLimit: there is no such limit here.
-func RaiseFileLimit() (limit uint64, err error) { return 0, nil }
+// FileLimit: there is no such limit here.
+func FileLimit() (limit uint64, err error) { return 0, nil }

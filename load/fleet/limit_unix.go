@@ -7,17 +7,12 @@ import (
 	"syscall"
 )
 
-// RaiseFileLimit gives this process as many descriptors as it may have, and tells how many; 0: the system has no such limit.
-func RaiseFileLimit() (limit uint64, err error) {
+// FileLimit is how many descriptors this process may have; 0: the system has no such limit. Go raises a program's own limit to the hard
+// one as it starts.
+func FileLimit() (limit uint64, err error) {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
 		return 0, fmt.Errorf("the limit of open files: %w", err)
 	}
-	if l.Cur < l.Max {
-		l.Cur = l.Max
-		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
-			return 0, fmt.Errorf("raising the limit of open files to %d: %w", l.Max, err)
-		}
-	}
-	return uint64(l.Max), nil
+	return uint64(l.Cur), nil
 }
