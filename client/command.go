@@ -38,8 +38,8 @@ func NewKey() string { return rand.Text() }
 const (
 	defaultCommandTimeout = 30 * time.Second
 	commandTries          = 5
-	firstRetry            = 100 * time.Millisecond
-	lastRetry             = 2 * time.Second
+	commandRetryInitial   = 100 * time.Millisecond
+	commandRetryMax       = 2 * time.Second
 )
 
 // Command has an Edge run a command, and gives its record: terminal, or accepted and going on. A *Problem with an Operation
@@ -60,7 +60,7 @@ func (r *Repository) Command(ctx context.Context, c Command) (*Operation, error)
 	if err != nil {
 		return nil, err // and nothing was sent
 	}
-	d := dispatch{repo: r, request: q, key: q.header[keyHeader], mark: mark, wait: r.retries()}
+	d := dispatch{repo: r, request: q, key: q.header[keyHeader], mark: mark, wait: r.commandBackoff()}
 	return d.run(bounded)
 }
 

@@ -18,8 +18,8 @@ import (
 type FollowQuery struct {
 	// After is an event's id: those behind it come first. Empty: from now on.
 	After string
-	// Changed, if it isn't nil, is told each time that there is a stream, with nil, and that there is none, with the reason and
-	// when the next try is.
+	// Changed, if set, is called with nil when a stream opens; and, when one is lost or can't be opened, with the cause and the time
+	// until the next try.
 	Changed func(err error, retryIn time.Duration)
 }
 
@@ -34,8 +34,8 @@ const (
 	gapRestarted = "restarted"
 	eventsStream = "text/event-stream"
 
-	firstReturn = 250 * time.Millisecond
-	lastReturn  = 15 * time.Second
+	streamRetryInitial = 250 * time.Millisecond
+	streamRetryMax     = 15 * time.Second
 	// longestSilence is three times what the Control Plane promises to be silent at most.
 	longestSilence = 45 * time.Second
 	// beforeAll is an id that no event has: the Control Plane gives all that it keeps, and a gap.
@@ -51,10 +51,10 @@ func (r *Repository) Follow(ctx context.Context, q FollowQuery) iter.Seq2[Update
 	}
 	return func(yield func(Update, error) bool) {
 		f := &follower{last: q.After}
-		wait := r.returns()
+		wait := r.streamBackoff()
 		for {
-			there := func() { q.Changed(nil, 0) }
-			err := r.followOnce(ctx, f, wait, there, func(u Update) bool { return yield(u, nil) })
+			opened := func() { q.Changed(nil, 0) }
+			err := r.followOnce(ctx, f, wait, opened, func(u Update) bool { return yield(u, nil) })
 			switch {
 			case errors.Is(err, errEnough):
 				return
@@ -79,7 +79,7 @@ func (r *Repository) Follow(ctx context.Context, q FollowQuery) iter.Seq2[Update
 var errEnough = errors.New("enough")
 
 // followOnce follows one stream to its end, which it gives.
-func (r *Repository) followOnce(ctx context.Context, f *follower, wait *backoff.Backoff, there func(), tell func(Update) bool) error {
+func (r *Repository) followOnce(ctx context.Context, f *follower, wait *backoff.Backoff, opened func(), tell func(Update) bool) error {
 	if f.last == "" {
 		last, err := r.newestEvent(ctx)
 		if err != nil {
@@ -96,7 +96,7 @@ func (r *Repository) followOnce(ctx context.Context, f *follower, wait *backoff.
 		return ended(ctx, err)
 	}
 	defer response.Body.Close()
-	there()
+	opened()
 	f.begin()
 	stream := sse.NewReader(response.Body)
 	for {

@@ -44,7 +44,7 @@ func repositoryOf(t testing.TB, address string, o Options) *Repository {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.returns, r.retries = quick, quick
+	r.streamBackoff, r.commandBackoff = quick, quick
 	t.Cleanup(r.Close)
 	return r
 }

@@ -37,7 +37,7 @@ const (
 
 func (c Code) Error() string { return string(c) }
 
-// Problem is a Control Plane's no, as RFC 9457 has it.
+// Problem is a refusal by the Control Plane, an RFC 9457 problem document.
 type Problem struct {
 	Code      Code   `json:"code"`
 	Status    int    `json:"status"` // of HTTP
@@ -88,7 +88,7 @@ func isDial(err error) bool {
 // Unexpected is an answer that no Control Plane gives.
 type Unexpected struct {
 	Status int    // of HTTP
-	What   string // is odd about it
+	What   string // is wrong with it
 }
 
 func (u *Unexpected) Error() string {
@@ -99,8 +99,8 @@ func unexpected(response *http.Response, what string) error {
 	return &Unexpected{Status: response.StatusCode, What: what}
 }
 
-// Uncertain is a command of which it isn't known whether the Control Plane got it. Sent again with this Key soon, it is not
-// run twice by a Control Plane that has not been started anew meanwhile.
+// Uncertain: it isn't known whether the Control Plane received the command. Sending it again with Key won't run it twice, unless the
+// Control Plane was restarted meanwhile.
 type Uncertain struct {
 	Key string
 	// Restarted: the Control Plane has been started anew and knows no earlier keys. Sent again, the command might run twice.

@@ -19,7 +19,7 @@ type Options struct {
 	Token string
 	// TLS is for https addresses; nil trusts the system's authorities.
 	TLS *tls.Config
-	// UserAgent names the program in the Control Plane's log; empty: "iop-client".
+	// UserAgent is sent as User-Agent, for proxies and their logs; empty: iop-client.
 	UserAgent string
 	// Timeout is how long an answer may take beyond what Edges are given to answer; 0: 10 s.
 	Timeout time.Duration
@@ -42,8 +42,8 @@ type Repository struct {
 	transport *http.Transport
 	clock     serverClock
 
-	maxAnswer        int64
-	returns, retries func() *backoff.Backoff // of lost streams and of commands
+	maxAnswer                     int64
+	streamBackoff, commandBackoff func() *backoff.Backoff // of lost streams and of commands
 }
 
 // New makes a Repository of an address such as http://127.0.0.1:18080 or https://control.example/iop. It connects to
@@ -70,9 +70,9 @@ func New(address string, o Options) (*Repository, error) {
 	}
 	return &Repository{
 		base: base, opts: o, transport: transport,
-		maxAnswer: maxAnswerBytes,
-		returns:   func() *backoff.Backoff { return backoff.New(firstReturn, lastReturn) },
-		retries:   func() *backoff.Backoff { return backoff.New(firstRetry, lastRetry) },
+		maxAnswer:      maxAnswerBytes,
+		streamBackoff:  func() *backoff.Backoff { return backoff.New(streamRetryInitial, streamRetryMax) },
+		commandBackoff: func() *backoff.Backoff { return backoff.New(commandRetryInitial, commandRetryMax) },
 		http: &http.Client{
 			Transport:     transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -83,8 +83,8 @@ func New(address string, o Options) (*Repository, error) {
 // Address is what the Repository was made of.
 func (r *Repository) Address() string { return r.base }
 
-// Now is the Control Plane's clock as the last answer told it, so that the ages of its times can be told where the own clock is
-// wrong. It is good to a second; before the first answer, and where the clocks agree that well, it is the own clock.
+// Now estimates the Control Plane's clock from the Date of its last answer, so that ages come out right where this machine's clock is
+// wrong. It is good to a second. Before the first answer, and while both clocks agree within two seconds, it is this machine's clock.
 func (r *Repository) Now() time.Time { return r.clock.now(time.Now()) }
 
 // Close drops the idle connections. The Repository can still be used.

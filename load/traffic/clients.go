@@ -10,7 +10,7 @@ import (
 	"iop/wire"
 )
 
-// clientHello connects a Client, says hello, hears the answer, says and hears a heartbeat, and goes.
+// clientHello connects a Client, says hello, hears the answer, and goes.
 func (t *Traffic) clientHello(due time.Time) {
 	excused := t.excuse(-1)
 	kind := t.greet()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Backoff is the wait: anything between initial and a ceiling that doubles from twice initial up to max. Full jitter, so
-// that ten thousand peers that lost one Control Plane at one moment don't come back at one moment. It belongs to one
+// Backoff gives waits with full jitter: each lies between initial and a ceiling, which starts at twice initial and doubles with each
+// failure up to max. So ten thousand peers that lost one Control Plane at one moment don't come back at one moment. It belongs to one
 // goroutine.
 //
 // cenkalti/backoff was looked at: its jitter lies around an interval that grows, so that full jitter there means waits
@@ -37,8 +37,8 @@ func (b *Backoff) Next() time.Duration {
 // Max is the longest wait, for failures that soon would be the same.
 func (b *Backoff) Max() time.Duration { return b.max }
 
-// Held forgets the failures after a connection that was of use for so long, unless it is less than Max: what is accepted and lost at
-// once, again and again, is no success.
+// Held notes how long a connection lasted. If that is at least Max, earlier failures are forgotten; else they keep adding up, because a
+// peer that accepts and drops at once doesn't work.
 func (b *Backoff) Held(d time.Duration) {
 	if d >= b.max {
 		b.Reset()
