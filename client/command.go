@@ -169,7 +169,7 @@ func (d *dispatch) restarted(ctx context.Context) (bool, error) {
 		page, err := d.repo.Events(ctx, EventQuery{After: d.mark, Limit: 1})
 		switch {
 		case err == nil:
-			return page.Gap != nil && page.Gap.Reason == gapRestarted, nil
+			return page.Gap != nil && page.Gap.Reason == Restarted, nil
 		case !mayRetry(err) && !errors.Is(err, ShuttingDown):
 			return false, err
 		}

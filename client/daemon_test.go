@@ -86,7 +86,7 @@ func TestRealStatusAndFleet(t *testing.T) {
 	gone := connectEdge(t, d.Addresses().EdgeWire, "a")
 	connectEdge(t, d.Addresses().EdgeWire, "b")
 	s, err := r.Status(ctx, "b", StatusQuery{Timeout: soon})
-	if err != nil || s.Source != "live" || s.Stale || s.ObservedAt == nil || len(s.Nodes) != 1 || s.Nodes[0].Providers[0].General != (Counters{8, 3, 1}) {
+	if err != nil || s.Source != Live || s.Stale || s.ObservedAt == nil || len(s.Nodes) != 1 || s.Nodes[0].Providers[0].General != (Counters{8, 3, 1}) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	gone.close()
@@ -97,7 +97,7 @@ func TestRealStatusAndFleet(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	age := time.Hour
-	if s, err := r.Status(ctx, "a", StatusQuery{MaxAge: &age}); err != nil || !s.Stale || s.Connected || s.Source != "cached" {
+	if s, err := r.Status(ctx, "a", StatusQuery{MaxAge: &age}); err != nil || !s.Stale || s.Connected || s.Source != Cached {
 		t.Errorf("%+v, %v", s, err)
 	}
 	sum, err := r.FleetSummary(ctx, FleetQuery{MaxAge: &age})
@@ -201,7 +201,7 @@ func TestRealEvents(t *testing.T) {
 			if err == nil && u.Event != nil {
 				kinds <- u.Event.Kind + " " + *u.Event.EdgeID
 			} else if err == nil {
-				kinds <- "gap " + u.Gap.Reason
+				kinds <- "gap " + string(u.Gap.Reason)
 			}
 		}
 	}()

@@ -18,10 +18,18 @@ type Event struct {
 	OccurredAt  *time.Time `json:"occurred_at"` // the Edge's claim
 }
 
+// GapReason is why events are missing. What a newer Control Plane says may be none of these.
+type GapReason string
+
+const (
+	Overwritten GapReason = "overwritten" // newer ones took their place
+	Restarted   GapReason = "restarted"   // the Control Plane was started anew
+)
+
 // Gap says that events are missing.
 type Gap struct {
-	Dropped *uint64 `json:"dropped"` // how many; nil: not known
-	Reason  string  `json:"reason"`  // overwritten, or restarted: the Control Plane was started anew
+	Dropped *uint64   `json:"dropped"` // how many; nil: not known
+	Reason  GapReason `json:"reason"`
 }
 
 // EventQuery picks events.

@@ -31,7 +31,6 @@ type Update struct {
 
 const (
 	gapEvent     = "gap"
-	gapRestarted = "restarted"
 	eventsStream = "text/event-stream"
 
 	streamRetryInitial = 250 * time.Millisecond

@@ -6,12 +6,39 @@ import (
 	"time"
 )
 
+// Source is where a Status comes from.
+type Source string
+
+const (
+	Live   Source = "live" // the Edge was asked by this call
+	Cached Source = "cached"
+)
+
+// ProviderStatus is whether a provider takes requests; "unspecified" where its Edge doesn't say. What a newer Edge says may be none of
+// these.
+type ProviderStatus string
+
+const (
+	Available   ProviderStatus = "available"
+	Busy        ProviderStatus = "busy" // all of its capacity is in use
+	Unavailable ProviderStatus = "unavailable"
+)
+
+// Health is whether a provider is well; "unspecified" where its Edge doesn't say. What a newer Edge says may be none of these.
+type Health string
+
+const (
+	Online   Health = "online"
+	Degraded Health = "degraded" // it answers, but seems not to work
+	Offline  Health = "offline"
+)
+
 // Status is an Edge's whole statement of its nodes and providers at one moment. Where the Edge isn't connected it is what was
 // known last, and Stale.
 type Status struct {
 	EdgeID     string     `json:"edge_id"`
 	Connected  bool       `json:"connected"`
-	Source     string     `json:"source"` // "live": the Edge was asked by this call; "cached"
+	Source     Source     `json:"source"`
 	Stale      bool       `json:"stale"`
 	ObservedAt *time.Time `json:"observed_at"` // by the Edge's clock
 	ReceivedAt time.Time  `json:"received_at"`
@@ -33,13 +60,13 @@ type Node struct {
 
 // Provider is a serving backend of a node. On a node that isn't connected it is unavailable and offline, its numbers 0.
 type Provider struct {
-	ProviderID  string   `json:"provider_id"`
-	Type        *string  `json:"type"`
-	Models      []string `json:"models"`
-	Status      string   `json:"status"` // available, busy, unavailable, unspecified
-	Health      string   `json:"health"` // online, degraded, offline, unspecified
-	General     Counters `json:"general"`
-	LongContext Counters `json:"long_context"`
+	ProviderID  string         `json:"provider_id"`
+	Type        *string        `json:"type"`
+	Models      []string       `json:"models"`
+	Status      ProviderStatus `json:"status"`
+	Health      Health         `json:"health"`
+	General     Counters       `json:"general"`
+	LongContext Counters       `json:"long_context"`
 }
 
 // Counters are in requests.

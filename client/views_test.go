@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -88,5 +89,34 @@ func TestCodesAreWhatTheInterfaceSays(t *testing.T) {
 	}
 	if len(known) > 0 {
 		t.Errorf("the interface hasn't %v", known)
+	}
+}
+
+func TestWordsAreWhatTheInterfaceSays(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromFile("../httpapi/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		view, member string
+		words        []any
+	}{
+		{"Status", "source", []any{Live, Cached}},
+		{"Provider", "status", []any{Available, Busy, Unavailable}},
+		{"Provider", "health", []any{Online, Degraded, Offline}},
+		{"Gap", "reason", []any{Overwritten, Restarted}},
+	} {
+		var got, want []string
+		for _, word := range c.words {
+			got = append(got, fmt.Sprint(word))
+		}
+		for _, word := range doc.Components.Schemas[c.view].Value.Properties[c.member].Value.Enum {
+			if word != "unspecified" { // the lack of a word
+				want = append(want, fmt.Sprint(word))
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s.%s is one of %v, and there are names for %v", c.view, c.member, want, got)
+		}
 	}
 }

@@ -102,10 +102,10 @@ func gapText(g *client.Gap) string {
 	if g.Dropped != nil {
 		many = count(int(*g.Dropped), "event") + " missing"
 	}
-	if g.Reason == "restarted" {
+	if g.Reason == client.Restarted {
 		return many + ": the Control Plane was started anew"
 	}
-	return many + ": " + clean(g.Reason)
+	return many + ": " + clean(string(g.Reason))
 }
 
 // gapLine stands in a stream, between the events before and behind it.

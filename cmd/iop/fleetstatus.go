@@ -180,7 +180,7 @@ func addUp(s *client.Status) (n sums) {
 		}
 		n.nodesUp++
 		for _, p := range node.Providers {
-			if p.Status == "available" {
+			if p.Status == client.Available {
 				n.available++
 			}
 			n.general.Capacity += p.General.Capacity

@@ -73,7 +73,9 @@ func (a *app) orderText(o *client.Operation) string {
 }
 
 // isClosed is true of a provider that would serve and isn't to: by docs/edge.md this is how drained and disabled ones look.
-func isClosed(p *client.Provider) bool { return p.Status == "unavailable" && p.Health == "online" }
+func isClosed(p *client.Provider) bool {
+	return p.Status == client.Unavailable && p.Health == client.Online
+}
 
 func hasClosed(nodes []*client.Node) bool {
 	for _, n := range nodes {

@@ -95,7 +95,7 @@ func (a *app) statusWorth(s *client.Status) string {
 	switch {
 	case !s.Connected:
 		return fmt.Sprintf("%s is not connected: this was known last, %s", clean(s.EdgeID), a.when(&s.ReceivedAt))
-	case s.Source == "live":
+	case s.Source == client.Live:
 		return fmt.Sprintf("%s answered now", clean(s.EdgeID))
 	}
 	return fmt.Sprintf("%s said this %s", clean(s.EdgeID), a.when(&s.ReceivedAt))
@@ -111,7 +111,7 @@ func nodeRows(n *client.Node) [][]string {
 	}
 	rows := make([][]string, len(n.Providers))
 	for i, p := range n.Providers {
-		rows[i] = append([]string{clean(n.NodeID), clean(p.ProviderID), textOr(p.Type), clean(p.Status), clean(p.Health)}, providerNumbers(n, p)...)
+		rows[i] = append([]string{clean(n.NodeID), clean(p.ProviderID), textOr(p.Type), clean(string(p.Status)), clean(string(p.Health))}, providerNumbers(n, p)...)
 		rows[i] = append(rows[i], list(p.Models), textOr(n.Name), pairs(n.Labels))
 	}
 	return rows

@@ -102,14 +102,14 @@ func (a *app) siteTrouble(nodes []*client.Node, known orders) []string {
 // providerTrouble is empty for one that serves, also if it is busy.
 func (a *app) providerTrouble(p *client.Provider, disabled *client.Operation) string {
 	switch {
-	case p.Health == "degraded" || p.Health == "offline":
-		return p.Health
+	case p.Health == client.Degraded || p.Health == client.Offline:
+		return string(p.Health)
 	case isClosed(p) && disabled != nil:
 		return "disabled (" + a.orderText(disabled) + ")"
 	case isClosed(p):
 		return "unavailable, but online: drained or disabled"
-	case p.Status == "unavailable":
-		return p.Status
+	case p.Status == client.Unavailable:
+		return string(p.Status)
 	}
 	return ""
 }

@@ -24,7 +24,7 @@ func before(d time.Duration) *time.Time {
 
 func ptr[T any](v T) *T { return &v }
 
-func provider(id, status, health string) *client.Provider {
+func provider(id string, status client.ProviderStatus, health client.Health) *client.Provider {
 	return &client.Provider{ProviderID: id, Status: status, Health: health}
 }
 
