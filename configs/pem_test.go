@@ -1,42 +1,22 @@
 package configs
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
-	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"iop/internal/testkit"
 )
 
-// writePair writes a self-signed certificate and its key.
+// writePair writes a certificate and its key.
 func writePair(t *testing.T, dir, name string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	bare, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{
-		name + ".crt": {Type: "CERTIFICATE", Bytes: cert},
-		name + ".key": {Type: "PRIVATE KEY", Bytes: bare},
-	} {
-		if err := os.WriteFile(filepath.Join(dir, file), pem.EncodeToMemory(block), 0o600); err != nil {
+	cert, key := testkit.NewAuthority().Issue("localhost")
+	for suffix, content := range map[string][]byte{".crt": cert, ".key": key} {
+		if err := os.WriteFile(filepath.Join(dir, name+suffix), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
