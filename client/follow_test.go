@@ -31,16 +31,16 @@ func TestFollower(t *testing.T) {
 		newest string
 		steps  []step
 	}{
-		"events":                                 {"0", []step{{nil, "", "0"}, {ptr(event("1")), "1", "1"}, {ptr(event("2")), "2", "2"}, {nil, "", "2"}}},
-		"a gap at the beginning is told at once": {"0", []step{{nil, "", "0"}, {ptr(gap), "gap", "0"}, {ptr(event("9")), "9", "9"}}},
-		"a gap at the end is for the next stream to tell": {"0", []step{{nil, "", "0"}, {ptr(event("1")), "1", "1"}, {ptr(gap), "", "1"},
-			{nil, "", "1"}, {ptr(event("2")), "2", "2"}}},
-		"a gap in the middle is told":                  {"0", []step{{nil, "", "0"}, {ptr(event("1")), "1", "1"}, {ptr(gap), "", "1"}, {ptr(event("5")), "gap 5", "5"}}},
-		"a stream that goes on with a comment goes on": {"0", []step{{nil, "", "0"}, {ptr(comment), "", "0"}, {ptr(gap), "", "0"}, {ptr(comment), "gap", "0"}}},
-		"where nothing happened yet the first gap says nothing": {"", []step{{nil, "", "none"}, {ptr(gap), "", "none"}, {ptr(event("1")), "1", "1"},
-			{nil, "", "1"}, {ptr(gap), "gap", "1"}}},
-		"but only on the first stream":      {"", []step{{nil, "", "none"}, {ptr(comment), "", "none"}, {nil, "", "none"}, {ptr(gap), "gap", "none"}}},
-		"an event without id moves nothing": {"0", []step{{nil, "", "0"}, {ptr(event("")), "", "0"}}},
+		"events":                                 {"0", []step{{nil, "", "0"}, {new(event("1")), "1", "1"}, {new(event("2")), "2", "2"}, {nil, "", "2"}}},
+		"a gap at the beginning is told at once": {"0", []step{{nil, "", "0"}, {new(gap), "gap", "0"}, {new(event("9")), "9", "9"}}},
+		"a gap at the end is for the next stream to tell": {"0", []step{{nil, "", "0"}, {new(event("1")), "1", "1"}, {new(gap), "", "1"},
+			{nil, "", "1"}, {new(event("2")), "2", "2"}}},
+		"a gap in the middle is told":                  {"0", []step{{nil, "", "0"}, {new(event("1")), "1", "1"}, {new(gap), "", "1"}, {new(event("5")), "gap 5", "5"}}},
+		"a stream that goes on with a comment goes on": {"0", []step{{nil, "", "0"}, {new(comment), "", "0"}, {new(gap), "", "0"}, {new(comment), "gap", "0"}}},
+		"where nothing happened yet the first gap says nothing": {"", []step{{nil, "", "none"}, {new(gap), "", "none"}, {new(event("1")), "1", "1"},
+			{nil, "", "1"}, {new(gap), "gap", "1"}}},
+		"but only on the first stream":      {"", []step{{nil, "", "none"}, {new(comment), "", "none"}, {nil, "", "none"}, {new(gap), "gap", "none"}}},
+		"an event without id moves nothing": {"0", []step{{nil, "", "0"}, {new(event("")), "", "0"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &follower{}

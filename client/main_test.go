@@ -56,5 +56,3 @@ func answerJSON(w http.ResponseWriter, status int, kind, body string) {
 }
 
 const problemType = "application/problem+json"
-
-func ptr[T any](v T) *T { return &v }

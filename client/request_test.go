@@ -74,7 +74,7 @@ func TestProblems(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	want := &Problem{Code: EdgeDisconnected, Status: 503, Title: "Service Unavailable", Detail: "gone", RequestID: "R1", RetryAfter: 3 * time.Second,
-		DisconnectedAt: ptr(time.Date(2026, 1, 2, 3, 4, 5, 5e8, time.UTC)), DisconnectReason: ptr("goodbye"),
+		DisconnectedAt: new(time.Date(2026, 1, 2, 3, 4, 5, 5e8, time.UTC)), DisconnectReason: new("goodbye"),
 		Operation: &Operation{OperationID: "op1", State: Unknown}}
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Error(diff)

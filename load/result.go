@@ -89,7 +89,7 @@ func longest(first bool, a, b *float64) *float64 {
 	if a == nil || b == nil {
 		return nil
 	}
-	return number(max(*a, *b))
+	return new(max(*a, *b))
 }
 
 // mergeStorms: every process has the same ones, each on its own Edges.
@@ -115,7 +115,7 @@ func meanBytes(all []*Result) *float64 {
 	if edges == 0 {
 		return nil
 	}
-	return number(bytes / float64(edges))
+	return new(bytes / float64(edges))
 }
 
 // mergeSamples puts together what was at the same time, by the first one's clock.
@@ -149,7 +149,7 @@ func (r *Result) Report(s *Scenario, thresholds []report.Threshold) *report.Repo
 		Reconnect: report.Reconnect{Storms: r.Storms, All: slowest(r.Storms)},
 	}
 	if r.ConnectMS != nil {
-		out.Edges.ConnectRate = number(1000 * float64(r.Target) / *r.ConnectMS)
+		out.Edges.ConnectRate = new(1000 * float64(r.Target) / *r.ConnectMS)
 	}
 	out.Judge(thresholds)
 	return out

@@ -213,9 +213,7 @@ func (r *run) tell() {
 	o.Gaps, o.Totals, o.Storms = t.Gaps.Load(), r.ledger.Totals(), r.storms
 }
 
-func ms(d time.Duration) *float64 { return number(float64(d) / float64(time.Millisecond)) }
-
-func number(v float64) *float64 { return &v }
+func ms(d time.Duration) *float64 { return new(float64(d) / float64(time.Millisecond)) }
 
 // some picks a share of all Edges, or at least one.
 func (r *run) some(percent int) []int {

@@ -56,7 +56,7 @@ func (s *sampler) next(now time.Time) measure.Sample {
 	if u := s.run.server.usage(); u != nil {
 		one.Resident = &u.Resident
 		if s.before != nil && u.CPU >= s.before.CPU {
-			one.CPU = number(100 * (u.CPU - s.before.CPU).Seconds() / since.Seconds())
+			one.CPU = new(100 * (u.CPU - s.before.CPU).Seconds() / since.Seconds())
 		}
 		s.before = u
 	}

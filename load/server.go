@@ -52,7 +52,7 @@ func growth(before, after *measure.Usage, edges int) *float64 {
 	if before == nil || after == nil || edges == 0 {
 		return nil
 	}
-	return number(float64(after.Resident-before.Resident) / float64(edges))
+	return new(float64(after.Resident-before.Resident) / float64(edges))
 }
 
 // usage is nil when it can't be told.
@@ -78,8 +78,8 @@ func (s *server) spent(then *measure.Usage, since time.Duration, statuses uint64
 		return
 	}
 	cpu := now.CPU - then.CPU
-	into.CPUPercent = number(100 * cpu.Seconds() / since.Seconds())
+	into.CPUPercent = new(100 * cpu.Seconds() / since.Seconds())
 	if statuses > 0 {
-		into.CPUPerStatus = number(float64(cpu.Microseconds()) / float64(statuses))
+		into.CPUPerStatus = new(float64(cpu.Microseconds()) / float64(statuses))
 	}
 }

@@ -68,8 +68,7 @@ func (r *Rater) Next(since time.Duration) (Rate, Counts) {
 }
 
 func millis(d time.Duration) *float64 {
-	ms := float64(d) / float64(time.Millisecond)
-	return &ms
+	return new(float64(d) / float64(time.Millisecond))
 }
 
 // Samples keeps those of a run. When there are too many it keeps every other one, so that a run of any length has some

@@ -115,7 +115,7 @@ func Of(t measure.Tally) Requests {
 	r := Requests{Sent: t.Sent, OK: t.OK, Errors: t.Errors, Excused: t.Excused, NotSent: t.NotSent,
 		ErrorKinds: t.Kinds, ExcuseKinds: t.Excuses, Histogram: buckets(h)}
 	if h.TotalCount() > 0 {
-		ms := func(us int64) *float64 { v := float64(us) / 1000; return &v }
+		ms := func(us int64) *float64 { return new(float64(us) / 1000) }
 		r.P50, r.P90, r.P99 = ms(h.ValueAtPercentile(50)), ms(h.ValueAtPercentile(90)), ms(h.ValueAtPercentile(99))
 		r.P999, r.Max = ms(h.ValueAtPercentile(99.9)), ms(h.Max())
 	}

@@ -15,8 +15,6 @@ import (
 	"iop/load/plot"
 )
 
-func f(v float64) *float64 { return &v }
-
 // example is a run with something of everything.
 func example() *Report {
 	resident := int64(100 << 20)
@@ -30,15 +28,15 @@ func example() *Report {
 	status.ErrorKinds = map[string]uint64{"edge_timeout": 1, "<b>odd</b>": 1}
 	return &Report{
 		Scenario: "reconnect-storm", Description: "Links & <things>", StartedAt: time.Unix(1_800_000_000, 0).UTC(), DurationS: 30, Processes: 1, TrafficAtS: 2,
-		Edges:     Edges{Target: 1000, Connected: 998, Reconnects: 7, ConnectMS: f(200), ConnectRate: f(5000), Troubles: map[string]uint64{}},
+		Edges:     Edges{Target: 1000, Connected: 998, Reconnects: 7, ConnectMS: new(200.0), ConnectRate: new(5000.0), Troubles: map[string]uint64{}},
 		Status:    status,
-		Reconnect: Reconnect{All: f(2500), Storms: []Storm{{Kind: "drop", AtS: 1, Edges: 1000, Back: f(2500)}}},
+		Reconnect: Reconnect{All: new(2500.0), Storms: []Storm{{Kind: "drop", AtS: 1, Edges: 1000, Back: new(2500.0)}}},
 		Totals:    ledger.Totals{Lost: 1},
-		Server:    Server{Pid: 7, CPUPerStatus: f(150), CPUPercent: f(40), BytesPerEdge: f(9000), ResidentBytes: &resident},
+		Server:    Server{Pid: 7, CPUPerStatus: new(150.0), CPUPercent: new(40.0), BytesPerEdge: new(9000.0), ResidentBytes: &resident},
 		Samples: []measure.Sample{
 			{AtS: 1, Connected: 400, Target: 1000},
-			{AtS: 2, Connected: 1000, Target: 1000, Status: measure.Rate{PerSecond: 500, P50: f(1.5), P99: f(20)}, Resident: &resident, CPU: f(40)},
-			{AtS: 3, Connected: 998, Target: 1000, Status: measure.Rate{PerSecond: 480, P50: f(1.6), P99: f(25)}, Resident: &resident, CPU: f(42)},
+			{AtS: 2, Connected: 1000, Target: 1000, Status: measure.Rate{PerSecond: 500, P50: new(1.5), P99: new(20.0)}, Resident: &resident, CPU: new(40.0)},
+			{AtS: 3, Connected: 998, Target: 1000, Status: measure.Rate{PerSecond: 480, P50: new(1.6), P99: new(25.0)}, Resident: &resident, CPU: new(42.0)},
 		},
 	}
 }
