@@ -25,8 +25,8 @@ type Options struct {
 
 	// Address is the Edge wire of the Control Plane, host:port.
 	Address string
-	// Token gives the token for a hello, "" for none; nil: no token. It is called before each hello, so that a token can
-	// be changed while the Edge runs.
+	// Token returns the hello's token, "" for none; a nil Token means none. It is called before each hello, so that a token
+	// can be changed while the Edge runs.
 	Token func() (string, error)
 	// TLS gives the configuration of a connection; nil: plain TCP. It is called before each dial, so that certificates
 	// can be changed while the Edge runs. Without a ServerName the host of Address is verified.
@@ -78,18 +78,8 @@ func (o *Options) check() error {
 	if o.ReconnectInitial < 0 || o.ReconnectMax < o.ReconnectInitial {
 		bad("ReconnectInitial %v and ReconnectMax %v are no bounds", o.ReconnectInitial, o.ReconnectMax)
 	}
-	for name, s := range map[string]string{"Name": o.Name, "Version": o.Version} {
-		if len(s) > wire.MaxTextBytes {
-			bad("%s is over %d bytes", name, wire.MaxTextBytes)
-		}
-	}
-	if len(o.Labels) > wire.MaxLabels {
-		bad("%d labels are over %d", len(o.Labels), wire.MaxLabels)
-	}
-	for k, v := range o.Labels {
-		if len(k) > wire.MaxTextBytes || len(v) > wire.MaxTextBytes {
-			bad("label %.40q: key or value is over %d bytes", k, wire.MaxTextBytes)
-		}
+	for _, over := range wire.HelloOver(map[string]string{"Name": text.Valid(o.Name), "Version": text.Valid(o.Version)}, text.ValidMap(o.Labels)) {
+		bad("%s", over)
 	}
 	if len(o.Operations) > wire.MaxOperations-len(builtin) {
 		bad("%d operations are over %d", len(o.Operations), wire.MaxOperations-len(builtin))

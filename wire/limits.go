@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	iopv1 "iop/proto/iop/v1"
@@ -13,6 +15,26 @@ const (
 	MaxOperations     = 128
 	MaxOperationBytes = 128 // of one's name
 )
+
+// HelloOver tells what of a hello's texts, by the names that the reader knows them by, and of its labels is over the limits, in
+// order; nil when nothing is. Whoever says a hello that is would be refused for ever.
+func HelloOver(texts, labels map[string]string) (over []string) {
+	for name, s := range texts {
+		if len(s) > MaxTextBytes {
+			over = append(over, fmt.Sprintf("%s is over %d bytes", name, MaxTextBytes))
+		}
+	}
+	if len(labels) > MaxLabels {
+		over = append(over, fmt.Sprintf("%d labels are over %d", len(labels), MaxLabels))
+	}
+	for k, v := range labels {
+		if len(k) > MaxTextBytes || len(v) > MaxTextBytes {
+			over = append(over, fmt.Sprintf("label %.40q: key or value is over %d bytes", k, MaxTextBytes))
+		}
+	}
+	slices.Sort(over)
+	return over
+}
 
 // MaxNodeProviders is how many providers a Node agent may tell of.
 const MaxNodeProviders = 64

@@ -1,7 +1,10 @@
 package wire
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,5 +51,22 @@ func TestReconnectAfter(t *testing.T) {
 		if got := ReconnectAfter(&iopv1.GoAway{ReconnectAfter: c.asked}); got != c.want {
 			t.Errorf("%v becomes %v, want %v", c.asked, got, c.want)
 		}
+	}
+}
+
+func TestHelloOver(t *testing.T) {
+	most, long := strings.Repeat("x", MaxTextBytes), strings.Repeat("x", MaxTextBytes+1)
+	labels := map[string]string{}
+	for i := range MaxLabels {
+		labels[fmt.Sprint(i)] = most
+	}
+	if over := HelloOver(map[string]string{"name": most, "version": ""}, labels); over != nil {
+		t.Errorf("at the limits it is %q", over)
+	}
+	labels["k"], labels[long] = long, ""
+	want := []string{`66 labels are over 64`, `label "` + strings.Repeat("x", 40) + `": key or value is over 256 bytes`, `label "k": key or value is over 256 bytes`, "name is over 256 bytes"}
+	slices.Sort(want)
+	if over := HelloOver(map[string]string{"name": long, "version": most}, labels); !slices.Equal(over, want) {
+		t.Errorf("over the limits it is %q, want %q", over, want)
 	}
 }

@@ -26,9 +26,6 @@ import (
 // These tests run a real Control Plane and a real Edge as processes of their own, with a real HTTP backend behind and real
 // requests through the Edge.
 
-// patience is how long a machine that is busy with other tests may take for what takes milliseconds.
-const patience = 30 * time.Second
-
 // engine is a backend that streams an answer for a while, and counts.
 type engine struct {
 	lasts                      time.Duration
@@ -123,7 +120,7 @@ func (f *fleet) startEdge() {
 	f.edge = exec.Command("iop-edge", "--config", "edge.yaml")
 	f.edge.Dir, f.edge.Stderr = f.dir, &f.log
 	f.run(f.edge)
-	f.until("the Control Plane sees the provider", func() bool { return f.provider()["status"] == "available" })
+	testkit.Eventually(f.t, "the Control Plane sees the provider", func() bool { return f.provider()["status"] == "available" })
 }
 
 func (f *fleet) run(c *exec.Cmd) {
@@ -144,16 +141,6 @@ func (f *fleet) write(name, text string) {
 	}
 }
 
-func (f *fleet) until(what string, is func() bool) {
-	f.t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if is() {
-			return
-		}
-	}
-	f.t.Fatalf("%s: not in time", what)
-}
-
 // runClone: two processes with one id replace each other, soon enough for the Control Plane to call it a conflict.
 func runClone(f *fleet) {
 	f.write("clone.yaml", fmt.Sprintf(`
@@ -164,7 +151,7 @@ nodes: [{id: gpu-1, providers: [{id: vllm-0, type: vllm, base_url: "http://127.0
 	clone := exec.Command("iop-edge", "--config", "clone.yaml")
 	clone.Dir = f.dir
 	f.run(clone)
-	f.until("they are in conflict", func() bool { return f.ask(http.MethodGet, "/edges/seoul-1", "")["conflict"] == true })
+	testkit.Eventually(f.t, "they are in conflict", func() bool { return f.ask(http.MethodGet, "/edges/seoul-1", "")["conflict"] == true })
 }
 
 type object = map[string]any
@@ -212,7 +199,7 @@ func (f *fleet) command(operation, parameters string) object {
 	if id == "" {
 		f.t.Fatalf("%s is answered %v", operation, op)
 	}
-	f.until(operation+" ends", func() bool {
+	testkit.Eventually(f.t, operation+" ends", func() bool {
 		op = f.ask(http.MethodGet, "/edges/seoul-1/operations/"+id, "")
 		return op["state"] != "accepted" && op["state"] != "running" && op["state"] != "sent"
 	})
@@ -255,7 +242,7 @@ func drainUnderLoad(f *fleet) {
 			}
 		})
 	}
-	f.until("the Control Plane sees the load", func() bool { return served.Load() > 10 && f.inFlight() > 0 })
+	testkit.Eventually(f.t, "the Control Plane sees the load", func() bool { return served.Load() > 10 && f.inFlight() > 0 })
 
 	op := f.command("node.drain", `{"deadline_seconds":60}`)
 	begun, whenDrained := f.engine.begun.Load(), served.Load()
@@ -275,13 +262,13 @@ func drainUnderLoad(f *fleet) {
 	if op := f.command("node.resume", `{}`); op["state"] != "succeeded" {
 		t.Errorf("the resume is %v", op)
 	}
-	f.until("requests are served again", func() bool { return served.Load() > whenDrained+5 })
+	testkit.Eventually(f.t, "requests are served again", func() bool { return served.Load() > whenDrained+5 })
 	close(stop)
 	callers.Wait()
 	if f.engine.cut.Load() != 0 || broken.Load() != 0 || served.Load() != f.engine.ended.Load() {
 		t.Errorf("%d were cut, %d broken, %d served of %d", f.engine.cut.Load(), broken.Load(), served.Load(), f.engine.ended.Load())
 	}
-	f.until("nothing runs", func() bool { return f.inFlight() == 0 })
+	testkit.Eventually(f.t, "nothing runs", func() bool { return f.inFlight() == 0 })
 	t.Logf("served %d, refused %d, cut %d", served.Load(), refused.Load(), f.engine.cut.Load())
 }
 
@@ -292,7 +279,7 @@ func drainTooLong(f *fleet) {
 		_, whole := f.complete("stuck")
 		ended <- whole
 	}()
-	f.until("it runs", func() bool { return f.engine.running.Load() == 1 && f.inFlight() == 1 })
+	testkit.Eventually(f.t, "it runs", func() bool { return f.engine.running.Load() == 1 && f.inFlight() == 1 })
 
 	op := f.command("node.drain", `{"deadline_seconds":0.5}`)
 	text, err := json.Marshal(op)
@@ -316,8 +303,8 @@ func drainTooLong(f *fleet) {
 	if <-ended {
 		t.Error("a cancelled run was served")
 	}
-	f.until("the engine is told", func() bool { return f.engine.running.Load() == 0 && f.engine.cut.Load() == 1 })
-	f.until("nothing runs", func() bool { return f.inFlight() == 0 })
+	testkit.Eventually(f.t, "the engine is told", func() bool { return f.engine.running.Load() == 0 && f.engine.cut.Load() == 1 })
+	testkit.Eventually(f.t, "nothing runs", func() bool { return f.inFlight() == 0 })
 }
 
 // statusSays runs "iop-edge status" in the folder of the Edge.
@@ -351,7 +338,7 @@ func changeSettings(f *fleet) {
 	if op := f.command("config.apply", fmt.Sprintf(settings, "16")); op["state"] != "succeeded" || !strings.Contains(fmt.Sprint(op["result"]), "gpu-1, provider vllm-0: capacity changed") {
 		t.Errorf("good settings are %v", op)
 	}
-	f.until("the Control Plane sees the capacity", func() bool {
+	testkit.Eventually(f.t, "the Control Plane sees the capacity", func() bool {
 		general, _ := f.provider()["general"].(object)
 		return general["capacity"] == 16.0 && f.provider()["status"] == "available"
 	})

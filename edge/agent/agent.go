@@ -41,7 +41,7 @@ type Options struct {
 
 	// Address is the Node wire of the Edge, host:port.
 	Address string
-	// Token gives the token for a hello, "" for none; nil: no token. It is called before each hello, so that a token
+	// Token returns the hello's token, "" for none; a nil Token means none. It is called before each hello, so that a token
 	// can be changed while the agent runs.
 	Token func() (string, error)
 	// ReconnectInitial and ReconnectMax bound the wait between two tries; 0: 1 s and 30 s.
@@ -99,6 +99,9 @@ func (o *Options) check() error {
 	}
 	if o.ReconnectInitial < 0 || o.ReconnectMax < o.ReconnectInitial {
 		bad("ReconnectInitial %v and ReconnectMax %v are no bounds", o.ReconnectInitial, o.ReconnectMax)
+	}
+	for _, over := range wire.HelloOver(map[string]string{"Name": text.Valid(o.Name), "Version": text.Valid(o.Version)}, text.ValidMap(o.Labels)) {
+		bad("%s", over)
 	}
 	if o.Site == nil {
 		bad("Site is missing")

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"iop/edge"
 	"iop/edge/nodes"
+	"iop/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -155,5 +157,16 @@ func TestNewRefuses(t *testing.T) {
 	_, err := New(Options{NodeID: "-", Address: "nowhere", ReconnectInitial: -1})
 	if err == nil || strings.Count(err.Error(), "\n") != 3 {
 		t.Errorf("error %v, want four", err)
+	}
+	many := map[string]string{}
+	for i := range wire.MaxLabels + 1 {
+		many[fmt.Sprint(i)] = ""
+	}
+	grows := strings.Repeat("\xff.", 100) // 200 bytes, and 400 as it is sent
+	for what, o := range map[string]Options{"65 labels": {Labels: many}, "Name": {Name: grows}, "Version": {Version: strings.Repeat("x", 257)}, `label "k"`: {Labels: map[string]string{"k": grows}}} {
+		o.NodeID, o.Address, o.Site = "n", "h:1", &fixedSite{}
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), what) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

@@ -25,16 +25,8 @@ func checkHello(h *iopv1.NodeHelloRequest) *wire.Fault {
 		return &wire.Fault{Code: wire.FailedPrecondition,
 			Message: fmt.Sprintf("protocol version %d is not supported; supported: %d", h.ProtocolVersion, wire.ProtocolVersion)}
 	}
-	if len(h.Name) > wire.MaxTextBytes || len(h.Version) > wire.MaxTextBytes || len(h.InstanceId) > wire.MaxTextBytes {
-		return invalid(fmt.Sprintf("name, version or instance_id is over %d bytes", wire.MaxTextBytes))
-	}
-	if len(h.Labels) > wire.MaxLabels {
-		return invalid(fmt.Sprintf("over %d labels", wire.MaxLabels))
-	}
-	for k, v := range h.Labels {
-		if len(k) > wire.MaxTextBytes || len(v) > wire.MaxTextBytes {
-			return invalid(fmt.Sprintf("a label's key or value is over %d bytes", wire.MaxTextBytes))
-		}
+	if over := wire.HelloOver(map[string]string{"name": h.Name, "version": h.Version, "instance_id": h.InstanceId}, h.Labels); over != nil {
+		return invalid(over[0])
 	}
 	return nil
 }
