@@ -14,10 +14,7 @@ import (
 	"iop/wire"
 )
 
-const (
-	dialTimeout  = 10 * time.Second
-	helloTimeout = 10 * time.Second
-)
+const dialTimeout = 10 * time.Second
 
 // connector dials the Control Plane and says hello.
 type connector struct {
@@ -81,36 +78,21 @@ func (c *connector) open(ctx context.Context) (conn net.Conn, why string) {
 	return secured, ""
 }
 
-// sayHello writes the hello and waits for its answer, under one deadline.
+// sayHello is the first exchange on a connection.
 func (c *connector) sayHello(conn net.Conn, token string) (*connection, *ending.Ending) {
-	sent := time.Now()
-	_ = conn.SetDeadline(sent.Add(helloTimeout))
-	frame, err := wire.AppendFrame(nil, &iopv1.Envelope{Id: ending.HelloID, Body: &iopv1.Envelope_EdgeHelloRequest{EdgeHelloRequest: c.hello(token)}})
-	if err != nil {
-		return nil, &ending.Ending{Why: "The hello can't be encoded: " + err.Error(), Hopeless: true}
+	hello := &iopv1.Envelope{Id: ending.HelloID, Body: &iopv1.Envelope_EdgeHelloRequest{EdgeHelloRequest: c.hello(token)}}
+	first, end := ending.Exchange(conn, hello, wire.Decode)
+	if end != nil {
+		return nil, end
 	}
-	if _, err := conn.Write(frame); err != nil {
-		return nil, &ending.Ending{Why: "The hello could not be sent: " + err.Error()}
-	}
-	frames := wire.NewFrameReader(conn, wire.MaxHelloBytes)
-	payload, err := frames.Next()
-	if err != nil {
-		return nil, &ending.Ending{Why: "The hello was not answered: " + err.Error()}
-	}
-	received := time.Now()
-	answer, err := wire.Decode(payload)
-	if err != nil {
-		return nil, &ending.Ending{Why: "The answer to the hello can't be decoded."}
-	}
-	accepted, end := judgeHello(answer, received)
+	accepted, end := judgeHello(first.Answer, first.Received)
 	if end != nil {
 		return nil, end
 	}
 	if accepted.ServerTime.IsValid() {
-		c.clock.read(sent, received, accepted.ServerTime.AsTime())
+		c.clock.read(first.Sent, first.Received, accepted.ServerTime.AsTime())
 	}
-	_ = conn.SetDeadline(time.Time{})
-	return newConnection(conn, frames, accepted, received, c.opts.Logger), nil
+	return newConnection(conn, first.Frames, accepted, first.Received, c.opts.Logger), nil
 }
 
 func (c *connector) hello(token string) *iopv1.EdgeHelloRequest {

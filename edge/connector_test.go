@@ -90,7 +90,7 @@ func TestReconnects(t *testing.T) {
 		"wrong token":    {say(errorEnvelope(iopv1.ErrorCode_ERROR_CODE_UNAUTHENTICATED, "wrong token")), 30 * time.Second, 30 * time.Second},
 		"overloaded":     {say(goAway(iopv1.GoAwayReason_GO_AWAY_REASON_OVERLOADED, 45*time.Second)), 45 * time.Second, 45 * time.Second},
 		"not a hello":    {say(&iopv1.Envelope{Id: 9}), time.Second, 2 * time.Second},
-		"no answer":      {func(*peer) {}, helloTimeout + time.Second, helloTimeout + 2*time.Second},
+		"no answer":      {func(*peer) {}, ending.HelloTimeout + time.Second, ending.HelloTimeout + 2*time.Second},
 		"not even bytes": {func(p *peer) { _, _ = p.conn.Write([]byte{0, 0, 0, 0}); _ = p.conn.Close() }, time.Second, 2 * time.Second},
 		"not a message":  {func(p *peer) { _, _ = p.conn.Write([]byte{0, 0, 0, 1, 0xff}); _ = p.conn.Close() }, time.Second, 2 * time.Second},
 	} {

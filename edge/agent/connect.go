@@ -11,10 +11,7 @@ import (
 	"iop/wire"
 )
 
-const (
-	dialTimeout  = 10 * time.Second
-	helloTimeout = 10 * time.Second
-)
+const dialTimeout = 10 * time.Second
 
 // linkOptions bound what may wait to be written to the Edge. When it is full the Edge doesn't read, and the connection
 // ends: the next one begins with a whole statement.
@@ -41,31 +38,18 @@ func (a *Agent) connect(ctx context.Context) (*connection, *ending.Ending) {
 	return c, end
 }
 
-// sayHello writes the hello and waits for its answer, under one deadline.
+// sayHello is the first exchange on a connection.
 func (a *Agent) sayHello(conn net.Conn, token string) (*connection, *ending.Ending) {
-	_ = conn.SetDeadline(time.Now().Add(helloTimeout))
-	frame, err := wire.AppendFrame(nil, &iopv1.NodeEnvelope{Id: ending.HelloID, Body: &iopv1.NodeEnvelope_NodeHelloRequest{NodeHelloRequest: a.hello(token)}})
-	if err != nil {
-		return nil, &ending.Ending{Why: "The hello can't be encoded: " + err.Error(), Hopeless: true}
-	}
-	if _, err := conn.Write(frame); err != nil {
-		return nil, &ending.Ending{Why: "The hello could not be sent: " + err.Error()}
-	}
-	frames := wire.NewFrameReader(conn, wire.MaxHelloBytes)
-	payload, err := frames.Next()
-	if err != nil {
-		return nil, &ending.Ending{Why: "The hello was not answered: " + err.Error()}
-	}
-	answer, err := wire.DecodeNode(payload)
-	if err != nil {
-		return nil, &ending.Ending{Why: "The answer to the hello can't be decoded."}
-	}
-	welcome, end := judgeHello(answer, time.Now())
+	hello := &iopv1.NodeEnvelope{Id: ending.HelloID, Body: &iopv1.NodeEnvelope_NodeHelloRequest{NodeHelloRequest: a.hello(token)}}
+	first, end := ending.Exchange(conn, hello, wire.DecodeNode)
 	if end != nil {
 		return nil, end
 	}
-	_ = conn.SetDeadline(time.Time{})
-	return newConnection(conn, frames, welcome), nil
+	welcome, end := judgeHello(first.Answer, first.Received)
+	if end != nil {
+		return nil, end
+	}
+	return newConnection(conn, first.Frames, welcome), nil
 }
 
 func (a *Agent) hello(token string) *iopv1.NodeHelloRequest {
