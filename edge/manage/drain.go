@@ -85,10 +85,10 @@ func (s *Site) whatIsLeft(nodeID string, left work, after time.Duration) string 
 		sentences = append(sentences, fmt.Sprintf("%s after %v%s", strings.TrimSuffix(stillRun(left.requests), "."), after, s.names(nodeID)))
 	}
 	if len(left.untold) > 0 {
-		sentences = append(sentences, fmt.Sprintf("What runs at %s isn't known, since nothing tells.", strings.Join(left.untold, ", ")))
+		sentences = append(sentences, fmt.Sprintf("What runs at %s isn't known, since it tells no load.", strings.Join(left.untold, ", ")))
 	}
 	if len(left.unheard) > 0 {
-		sentences = append(sentences, fmt.Sprintf("What runs at %s isn't known, since it told nothing after the drain.", strings.Join(left.unheard, ", ")))
+		sentences = append(sentences, fmt.Sprintf("What runs at %s isn't known, since it has told no load after the drain.", strings.Join(left.unheard, ", ")))
 	}
 	return strings.Join(sentences, " ")
 }

@@ -91,8 +91,8 @@ func TestADrainBelievesNoZeroThatSaysNothing(t *testing.T) {
 	}{
 		"told all the time":        {probed(time.Nanosecond), false, "", time.Second},
 		"told every 5 s":           {probed(5 * time.Second), false, "", 5 * time.Second},
-		"told before it alone":     {probed(time.Hour), false, unknown + "it told nothing after the drain.", 30 * time.Second},
-		"told nothing":             {func() func(string) time.Time { return func(string) time.Time { return time.Time{} } }, false, unknown + "nothing tells.", 0},
+		"told before it alone":     {probed(time.Hour), false, unknown + "it has told no load after the drain.", 30 * time.Second},
+		"told nothing":             {func() func(string) time.Time { return func(string) time.Time { return time.Time{} } }, false, unknown + "it tells no load.", 0},
 		"told nothing, and is off": {func() func(string) time.Time { return func(string) time.Time { return time.Time{} } }, true, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestADrainSaysWhatRunsAndWhatIsntKnown(t *testing.T) {
 		f.mu.Unlock()
 		l := acquire(t, s)
 		result, err, _ := drained(t, s, 1)
-		want := fmt.Sprintf("1 request still runs after 1s: %s (m at a, 1s). What runs at b isn't known, since nothing tells.", l.ID)
+		want := fmt.Sprintf("1 request still runs after 1s: %s (m at a, 1s). What runs at b isn't known, since it tells no load.", l.ID)
 		if err == nil || err.Error() != want || result["in_flight"] != nil || len(result["running"].([]any)) != 1 {
 			t.Errorf("it ended with %v, %v; want %s", result, err, want)
 		}
