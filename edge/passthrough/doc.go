@@ -25,7 +25,7 @@
 //	413 request_too_large        over 16 MiB
 //	429 queue_full               nobody has room, and no more may wait; Retry-After
 //	502 provider_failed          the provider didn't answer, or with a redirect
-//	503 no_provider              the model's providers are drained, disabled or offline; Retry-After
+//	503 no_provider              the model's providers are drained, disabled or offline, or one has yet to tell its models; Retry-After
 //	503 queue_timeout            nobody had room in time; Retry-After
 //	503 overloaded               too many bytes of requests are held already; Retry-After
 //	503 provider_gone            the node of the provider went away meanwhile; Retry-After
