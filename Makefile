@@ -3,7 +3,7 @@
 # needs patch, package fetches nfpm.
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
-LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+LDFLAGS := -X iop/cmd/internal/build.version=$(VERSION) -X iop/cmd/internal/build.commit=$(COMMIT)
 
 .PHONY: help build run test check proto lint fuzz bugs model kill bench load package chaos soak clean
 

@@ -24,7 +24,7 @@ trap 'rm -rf "$stage"' EXIT
 mkdir -p "$stage"/{bin,here,complete} "$out"
 rm -f "$out"/*.deb # of other versions
 
-flags=(-trimpath -ldflags "-s -w -X main.version=$VERSION -X main.commit=$(git rev-parse HEAD)")
+flags=(-trimpath -ldflags "-s -w -X iop/cmd/internal/build.version=$VERSION -X iop/cmd/internal/build.commit=$(git rev-parse HEAD)")
 commands=(./cmd/iop-control-plane ./cmd/iop-edge ./cmd/iop-node ./cmd/iop)
 CGO_ENABLED=0 GOOS=linux GOARCH=$ARCH go build "${flags[@]}" -o "$stage/bin/" "${commands[@]}"
 programs=$stage/bin

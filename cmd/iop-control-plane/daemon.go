@@ -63,7 +63,7 @@ func (d *daemon) start(addressesFile string) error {
 	registry := newMetrics(d.system, d.tls, d.reloads, d.logWriter.Lost)
 	d.http = httpapi.New(httpapi.Options{
 		Plane: d.system, Keys: d.system.Keys, Loopback: d.listeners.httpOnLoopback(), Ready: d.readiness,
-		Version: version, Commit: build.Commit(commit), MaxFrameBytes: d.cfg.Edges.MaxFrameBytes, Registry: registry, Log: d.log,
+		Version: build.Version(), Commit: build.Commit(), MaxFrameBytes: d.cfg.Edges.MaxFrameBytes, Registry: registry, Log: d.log,
 		Tracer: d.tracing.tracer(),
 	})
 	clients, err := actors.NewClientFront(d.system, d.cfg.Client.AllowedOrigins)

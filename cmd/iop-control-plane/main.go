@@ -8,14 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iop/cmd/internal/build"
 	"iop/cmd/internal/program"
 	"iop/configs"
-)
-
-// Set by the build: -ldflags "-X main.version=v1.2.3 -X main.commit=0123abc".
-var (
-	version = "dev"
-	commit  = ""
 )
 
 func main() {
@@ -30,7 +25,7 @@ func run(args []string, stdout, stderr io.Writer, env func(string) string) int {
 func rootCommand(env func(string) string) *cobra.Command {
 	f := &flags{env: env, given: map[string]string{}}
 	root := &cobra.Command{
-		Version: version,
+		Version: build.Version(),
 		Use:     "iop-control-plane",
 		Short:   "Knows which Edges are connected, asks them, passes commands on",
 		Long: `Runs the control plane in the foreground, until SIGTERM or SIGINT.
@@ -47,6 +42,6 @@ a later one wins. The file is that of --config, else ` + configs.ControlPlaneFil
 		},
 	}
 	f.register(root)
-	root.AddCommand(configCommand(f), tokenCommand(), program.VersionCommand(version, commit))
+	root.AddCommand(configCommand(f), tokenCommand(), program.VersionCommand())
 	return root
 }

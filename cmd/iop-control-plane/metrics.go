@@ -29,7 +29,7 @@ func newMetrics(s counting, t *wire.ServerTLS, r *reloads, lostLines func() uint
 func buildInfo() prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "iop_build_info", Help: "What this program was built from; always 1.",
-		ConstLabels: prometheus.Labels{"version": version, "commit": build.Commit(commit), "go_version": runtime.Version()},
+		ConstLabels: prometheus.Labels{"version": build.Version(), "commit": build.Commit(), "go_version": runtime.Version()},
 	}, func() float64 { return 1 })
 }
 

@@ -4,13 +4,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"iop/actors"
+	"iop/cmd/internal/build"
 	"iop/configs"
 	"iop/wire"
 )
 
 func systemOptions(cfg *configs.ControlPlane, log zerolog.Logger) actors.Options {
 	return actors.Options{
-		ServerID: cfg.Server.ID, Version: version,
+		ServerID: cfg.Server.ID, Version: build.Version(),
 		HelloTimeout: cfg.Edges.HelloTimeout, MaxFrameBytes: cfg.Edges.MaxFrameBytes, MaxInFlight: cfg.Edges.MaxInFlight,
 		Link: wire.LinkOptions{MaxQueueFrames: 4 * cfg.Edges.MaxInFlight, MaxQueueBytes: 4 * cfg.Edges.MaxFrameBytes, WriteTimeout: cfg.Edges.WriteTimeout},
 		Table: actors.TableOptions{

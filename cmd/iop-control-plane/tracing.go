@@ -15,6 +15,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"iop/cmd/internal/build"
 	"iop/cmd/internal/program"
 )
 
@@ -45,7 +46,7 @@ func newTracing(serverID string, log zerolog.Logger) (*tracing, error) {
 		return nil, fmt.Errorf("%s: %w", otlpEndpoint, err)
 	}
 	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
-		attribute.String("service.name", "iop-control-plane"), attribute.String("service.version", version),
+		attribute.String("service.name", "iop-control-plane"), attribute.String("service.version", build.Version()),
 		attribute.String("service.instance.id", serverID)), resource.WithFromEnv())
 	if err != nil {
 		return nil, program.Usage(fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iop/cmd/internal/build"
 	"iop/cmd/internal/program"
 	"iop/configs"
 )
@@ -19,12 +20,6 @@ const (
 	defaultSeed = 352
 )
 
-// Set by the build: -ldflags "-X main.version=v1.2.3 -X main.commit=0123abc".
-var (
-	version = "dev"
-	commit  = ""
-)
-
 func main() {
 	os.Exit(program.Run(command(), os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -32,7 +27,7 @@ func main() {
 func command() *cobra.Command {
 	var f fleet
 	c := &cobra.Command{
-		Version: version,
+		Version: build.Version(),
 		Use:     "iop-demo",
 		Short:   "Run a made-up fleet of Edges against a Control Plane",
 		Long: `Runs a few Edges in one process, until SIGTERM or SIGINT. Their nodes and providers are made up: requests
@@ -60,6 +55,6 @@ Operations: edge.ping; on a node model.load with {"model": "name"}, node.restart
 	c.Flags().IntVar(&f.edges, "edges", 5, "how many Edges")
 	c.Flags().Uint64Var(&f.seed, "seed", defaultSeed, "random seed: the same one makes the same fleet with the same faults")
 	f.tick = time.Second
-	c.AddCommand(program.VersionCommand(version, commit))
+	c.AddCommand(program.VersionCommand())
 	return c
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 
+	"iop/cmd/internal/build"
 	"iop/cmd/internal/program"
 	"iop/configs"
 	"iop/edge"
@@ -19,7 +20,7 @@ func agentSite(cfg *configs.Edge, log *slog.Logger) (edge.Site, error) {
 		return nil, err
 	}
 	site, err := nodes.New(nodes.Options{
-		Listener: listener, Nodes: agentNodes(cfg.Nodes), EdgeID: cfg.Edge.ID, Version: version, Logger: log,
+		Listener: listener, Nodes: agentNodes(cfg.Nodes), EdgeID: cfg.Edge.ID, Version: build.Version(), Logger: log,
 	})
 	if err != nil {
 		_ = listener.Close()

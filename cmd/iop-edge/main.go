@@ -8,14 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iop/cmd/internal/build"
 	"iop/cmd/internal/program"
 	"iop/configs"
-)
-
-// Set by the build: -ldflags "-X main.version=v1.2.3 -X main.commit=0123abc".
-var (
-	version = "dev"
-	commit  = ""
 )
 
 func main() {
@@ -33,7 +28,7 @@ func rootCommand(env func(string) string) *cobra.Command {
 		return configs.LoadEdge(configs.Source{File: string(config), Env: env})
 	}
 	root := &cobra.Command{
-		Version: version,
+		Version: build.Version(),
 		Use:     "iop-edge",
 		Short:   "Tells a Control Plane of a site's nodes and providers, and runs its commands",
 		Long: `Runs an Edge in the foreground, until SIGTERM or SIGINT, whether or not its Control Plane can be
@@ -57,6 +52,6 @@ wins. The file is that of --config, else ` + configs.EdgeFile + ` if it exists.`
 			return "", nil, err
 		}
 		return cfg.File, cfg.Warnings(), nil
-	}), statusCommand(load), program.VersionCommand(version, commit))
+	}), statusCommand(load), program.VersionCommand())
 	return root
 }

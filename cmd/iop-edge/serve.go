@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 
+	"iop/cmd/internal/build"
 	"iop/cmd/internal/program"
 	"iop/configs"
 	"iop/edge"
@@ -29,7 +30,7 @@ func serve(ctx context.Context, cfg *configs.Edge, stderr io.Writer) error {
 	}
 	ctx, stop := program.UntilSignal(ctx)
 	defer stop()
-	log.Info("The Edge starts.", "edge_id", cfg.Edge.ID, "version", version, "nodes", len(cfg.Nodes))
+	log.Info("The Edge starts.", "edge_id", cfg.Edge.ID, "version", build.Version(), "nodes", len(cfg.Nodes))
 	if err := a.run(ctx); err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func edgeOptions(cfg *configs.Edge, site *manage.Site, probed *edge.ProbedSite, 
 	operations := site.Operations()
 	maps.Copy(operations, (&liveSettings{probed: probed, log: log, cfg: cfg}).operations())
 	o := edge.Options{
-		ID: cfg.Edge.ID, Name: cfg.Edge.Name, Version: version, Labels: cfg.Edge.Labels,
+		ID: cfg.Edge.ID, Name: cfg.Edge.Name, Version: build.Version(), Labels: cfg.Edge.Labels,
 		Address: cfg.ControlPlane.Address, Token: cfg.ReadToken,
 		ReconnectInitial: cfg.ControlPlane.Reconnect.Initial, ReconnectMax: cfg.ControlPlane.Reconnect.Max,
 		Site: site, Operations: operations, StateFile: cfg.StateFile, Logger: log,

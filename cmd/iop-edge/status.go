@@ -18,6 +18,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"iop/cmd/internal/build"
 	"iop/cmd/internal/program"
 	"iop/configs"
 	"iop/edge"
@@ -42,7 +43,7 @@ func (a *app) openStatus(cfg *configs.Edge) error {
 	}
 	started := time.Now()
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		report := statusReport{EdgeID: cfg.Edge.ID, Version: version, StartedAt: started, Nodes: a.site.Nodes(), Drained: map[string]bool{}}
+		report := statusReport{EdgeID: cfg.Edge.ID, Version: build.Version(), StartedAt: started, Nodes: a.site.Nodes(), Drained: map[string]bool{}}
 		for _, n := range report.Nodes {
 			report.Drained[n.ID] = a.site.Pool().Drained(n.ID)
 		}

@@ -9,14 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iop/cmd/internal/build"
 	"iop/cmd/internal/program"
 	"iop/configs"
-)
-
-// Set by the build: -ldflags "-X main.version=v1.2.3 -X main.commit=0123abc".
-var (
-	version = "dev"
-	commit  = ""
 )
 
 // Exit codes beside those that all commands have.
@@ -40,7 +35,7 @@ func run(args []string, stdout, stderr io.Writer, env func(string) string) int {
 
 func (c *command) cobra() *cobra.Command {
 	root := &cobra.Command{
-		Version: version,
+		Version: build.Version(),
 		Use:     "iop-load [scenario]",
 		Short:   "Load a Control Plane with many simulated Edges",
 		Long: `Connects simulated Edges to a Control Plane and asks and commands them through it, by a schedule that doesn't wait for
@@ -72,7 +67,7 @@ command line or the scenario, 1 for any other failure.`,
 		},
 	}
 	c.register(root)
-	root.AddCommand(listCommand(), program.VersionCommand(version, commit))
+	root.AddCommand(listCommand(), program.VersionCommand())
 	return root
 }
 

@@ -8,16 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"iop/cmd/internal/build"
 	"iop/cmd/internal/program"
 	"iop/configs"
 	"iop/edge"
 	"iop/edge/agent"
-)
-
-// Set by the build: -ldflags "-X main.version=v1.2.3 -X main.commit=0123abc".
-var (
-	version = "dev"
-	commit  = ""
 )
 
 func main() {
@@ -35,7 +30,7 @@ func rootCommand(env func(string) string) *cobra.Command {
 		return configs.LoadNode(configs.Source{File: string(config), Env: env})
 	}
 	root := &cobra.Command{
-		Version: version,
+		Version: build.Version(),
 		Use:     "iop-node",
 		Short:   "Tells an Edge of a machine's serving backends",
 		Long: `Runs a Node agent in the foreground, until SIGTERM or SIGINT, whether or not its Edge can be
@@ -59,7 +54,7 @@ wins. The file is that of --config, else ` + configs.NodeFile + ` if it exists.`
 			return "", nil, err
 		}
 		return cfg.File, cfg.Warnings(), nil
-	}), program.VersionCommand(version, commit))
+	}), program.VersionCommand())
 	return root
 }
 
@@ -80,7 +75,7 @@ func serve(ctx context.Context, cfg *configs.Node, stderr io.Writer) error {
 		return err
 	}
 	a, err := agent.New(agent.Options{
-		NodeID: cfg.Node.ID, Name: cfg.Node.Name, Version: version, Labels: cfg.Node.Labels,
+		NodeID: cfg.Node.ID, Name: cfg.Node.Name, Version: build.Version(), Labels: cfg.Node.Labels,
 		Address: cfg.Edge.Address, Token: cfg.ReadToken,
 		ReconnectInitial: cfg.Edge.Reconnect.Initial, ReconnectMax: cfg.Edge.Reconnect.Max,
 		Site: site, Logger: log,
@@ -88,7 +83,7 @@ func serve(ctx context.Context, cfg *configs.Node, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	log.Info("The Node agent starts.", "node_id", cfg.Node.ID, "version", version, "providers", len(cfg.Providers))
+	log.Info("The Node agent starts.", "node_id", cfg.Node.ID, "version", build.Version(), "providers", len(cfg.Providers))
 	if err := a.Run(ctx); err != nil {
 		return err
 	}

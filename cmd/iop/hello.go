@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iop/client"
+	"iop/cmd/internal/build"
 )
 
 func (a *app) helloCommand() *cobra.Command {
@@ -30,7 +31,7 @@ port 19080 on the host of the address.`,
 				return err
 			}
 			began := time.Now()
-			w, err := client.DialWire(cmd.Context(), t.wire, client.WireOptions{Name: "iop", Version: version, Token: t.token, TLS: config})
+			w, err := client.DialWire(cmd.Context(), t.wire, client.WireOptions{Name: "iop", Version: build.Version(), Token: t.token, TLS: config})
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iop/client"
+	"iop/cmd/internal/build"
 )
 
 func main() {
@@ -77,7 +78,7 @@ func untilSignal(parent context.Context) (ctx context.Context, code func() int, 
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Version: version,
+		Version: build.Version(),
 		Use:     "iop",
 		Short:   "Ask a Control Plane about its Edges, and have them run commands",
 		Long: `iop asks a Control Plane about its Edges and has them run commands.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"iop/client"
+	"iop/cmd/internal/build"
 	"iop/configs"
 )
 
@@ -152,7 +153,7 @@ func (a *app) repository() (*client.Repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	repo, err := client.New(t.address, client.Options{Token: t.token, TLS: config, UserAgent: "iop/" + version})
+	repo, err := client.New(t.address, client.Options{Token: t.token, TLS: config, UserAgent: "iop/" + build.Version()})
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("%w (%s)", err, t.from), "iop"}
 	}

@@ -9,12 +9,6 @@ import (
 	"iop/cmd/internal/build"
 )
 
-// Set by the build: -ldflags "-X main.version=v1.2.3 -X main.commit=0123abc".
-var (
-	version = "dev"
-	commit  = ""
-)
-
 // versions are this program's and, where it was asked, the Control Plane's.
 type versions struct {
 	Version   string          `json:"version"`
@@ -31,8 +25,8 @@ func (a *app) versionCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		Example: "  iop version\n  iop version --server",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v := versions{Version: version, GoVersion: runtime.Version()}
-			if from := build.Commit(commit); from != build.Unknown {
+			v := versions{Version: build.Version(), GoVersion: runtime.Version()}
+			if from := build.Commit(); from != build.Unknown {
 				v.Commit = &from
 			}
 			if server {
