@@ -21,6 +21,14 @@ func parseObject(body []byte) (map[string]any, *problem) {
 	if !utf8.Valid(body) || hasLoneSurrogate(body) {
 		return nil, invalid("body", "it is not valid Unicode")
 	}
+	if object, ok := parsePlain(body); ok {
+		return object, nil
+	}
+	return parseStrictly(body)
+}
+
+// parseStrictly reads a body that is valid Unicode, one token at a time.
+func parseStrictly(body []byte) (map[string]any, *problem) {
 	p := &strictParser{dec: json.NewDecoder(bytes.NewReader(body))}
 	p.dec.UseNumber()
 	v := p.value()

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestParseObject(t *testing.T) {
@@ -119,6 +120,28 @@ func FuzzParseObject(f *testing.F) {
 		again, p := parseObject(encodeJSON(got))
 		if p != nil || !reflect.DeepEqual(got, again) {
 			t.Fatalf("what was read doesn't survive being written: %v %+v", again, p)
+		}
+	})
+}
+
+// FuzzParsePlain holds the quick reader to the strict one: it takes just what that one takes, and reads the same.
+func FuzzParsePlain(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"a":[1,{"b":"\ud83d\ude00"}],"c":-0}`, `{"a":1,"a":2}`, `{"a":{"b":[-0.0,{"b":1,"\u0062":2}]}}`, `{":":"\":","x":[":"]}`,
+		`[]`, `null`, ` {"a":null} `, `{"a":1e999}`, nested(64), nested(65), strings.Repeat(`{"a":`, 64) + "1" + strings.Repeat("}", 64),
+		strings.Repeat(`{"a":`, 65) + "1" + strings.Repeat("}", 65), `{} {}`, `{"a":1,"A":2}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if !utf8.Valid(body) || hasLoneSurrogate(body) {
+			return // parseObject asks neither
+		}
+		got, ok := parsePlain(body)
+		want, p := parseStrictly(body)
+		if ok != (p == nil) {
+			t.Fatalf("taken: %v, strictly: %+v", ok, p)
+		}
+		if ok && string(encodeJSON(got)) != string(encodeJSON(want)) {
+			t.Fatalf("read %v, strictly %v", got, want)
 		}
 	})
 }
