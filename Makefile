@@ -1,14 +1,14 @@
 # What people do with this project. build, run, proto, fuzz, model, kill, bench, load, chaos and soak need Go and make alone. test does
 # too, and as root on Debian it installs the programs that deploy/ is tried with. check, lint and bugs fetch tools (npm); bugs
-# needs patch, package fetches nfpm.
+# needs patch, package fetches nfpm, package-test a minimal Debian.
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -X iop/cmd/internal/build.version=$(VERSION) -X iop/cmd/internal/build.commit=$(COMMIT)
 
-.PHONY: help build run test check proto lint fuzz bugs model kill bench load package chaos soak clean
+.PHONY: help build run test check proto lint fuzz bugs model kill bench load package package-test chaos soak clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 build: ## all commands, into bin/
 	@mkdir -p bin
@@ -50,8 +50,12 @@ bench: ## memory and CPU beside a plain baseline server; fails when a target isn
 load: build ## a simple load on a daemon of its own
 	bin/iop-load simple --daemon bin/iop-control-plane
 
-package: ## Debian packages, into bin/packages; scripts/package-test.sh tries them (root, Debian)
+package: ## Debian packages, into bin/packages
 	@scripts/package.sh
+
+package-test: package ## install, upgrade, boot, remove and purge them in a minimal Debian, which it fetches; root on Debian
+	@scripts/deploy-tools.sh debootstrap systemd-container
+	@scripts/package-test.sh
 
 chaos: ## inject 500 faults in ten minutes; all must be well within 5 s of each; SEED=n repeats a plan
 	go run ./endure chaos $(if $(SEED),--seed $(SEED))

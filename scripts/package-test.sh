@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs, upgrades, rolls back, removes and purges the packages of bin/packages ("make package") in a minimal Debian, and looks
+# Part of "make package-test": installs, upgrades, rolls back, removes and purges the packages of bin/packages in a minimal Debian, and looks
 # for what they leave. Where systemd-nspawn can boot that Debian its systemd also runs the services (scripts/package-test-booted.sh).
 # Needs root and debootstrap; "scripts/deploy-tools.sh debootstrap systemd-container" installs both programs. The minimal Debian is kept in .tools; DEBIAN_MIRROR and
 # DEBIAN_SUITE say where it is from. Takes one to four minutes, the first time one more.
@@ -27,6 +27,7 @@ fi
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 tar -C "$root" -xf "$base"
+chmod 0755 "$root" # mktemp made it for root alone; services run as others
 inside() { chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C "$@"; }
 # left is all that packages could leave: files and links, users, groups. What dpkg and systemd note for themselves isn't.
 left() {
