@@ -163,19 +163,28 @@ func at(v any, path string) any {
 	return v
 }
 
-// metric reads one sample of /metrics.
+// metric reads a sample of /metrics that must be there.
 func (d *testDaemon) metric(name string) float64 {
+	d.t.Helper()
+	value, there := d.sample(name)
+	if !there {
+		d.t.Fatalf("/metrics has no %s", name)
+	}
+	return value
+}
+
+// sample reads one of /metrics; false where there is none.
+func (d *testDaemon) sample(name string) (float64, bool) {
 	d.t.Helper()
 	for line := range bytes.Lines(d.get("/metrics").body) {
 		var value float64
 		if rest, ok := strings.CutPrefix(string(line), name+" "); ok {
 			if _, err := fmt.Sscan(rest, &value); err == nil {
-				return value
+				return value, true
 			}
 		}
 	}
-	d.t.Fatalf("/metrics has no %s", name)
-	return 0
+	return 0, false
 }
 
 // raw sends bytes to the HTTP listener and gives all that comes back until the connection ends.

@@ -51,8 +51,9 @@ func sample() *topModel {
 	return m
 }
 
+func init() { time.Local = time.UTC } // before any goroutine: time reads it without a lock
+
 func TestTopPictures(t *testing.T) {
-	time.Local = time.UTC
 	empty := newTopModel(testApp())
 	failed := newTopModel(testApp())
 	failed.take(topLook{err: &client.Unreachable{Err: errors.New("no route to host")}})
