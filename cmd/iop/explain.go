@@ -98,7 +98,7 @@ func explainUncertain(u *client.Uncertain) failure {
 	if u.Restarted {
 		f.next = "look at what became of it before sending it again: iop ops ls, iop status"
 	} else {
-		f.next = "the same command with --key " + u.Key + ": it will not run twice"
+		f.next = "the same command with --key " + u.Key + ": it will not run twice, unless the Control Plane was restarted meanwhile"
 	}
 	return f
 }
@@ -155,7 +155,10 @@ func (a *app) explainProblem(p *client.Problem) failure {
 		}
 	}
 	if o := p.Operation; o != nil {
-		f.next = fmt.Sprintf("iop ops get %s %s; it is %s and settles when the Edge speaks. Never send it blindly again", o.EdgeID, o.OperationID, o.State)
+		f.next = fmt.Sprintf("iop ops get %s %s; it is %s, and settles if the Edge knows of it. Never send it blindly again", o.EdgeID, o.OperationID, o.State)
+		if p.Code == client.ShuttingDown { // its record ends with the process
+			f.next = fmt.Sprintf("it may have run, and no record of it is left after the restart: look at iop status %s before sending it again", o.EdgeID)
+		}
 	}
 	return f
 }

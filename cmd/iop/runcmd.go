@@ -42,7 +42,7 @@ When the network fails the command is sent again under its idempotency key, so t
 	f.VarP(&parameters, "param", "p", "a parameter: k=v is a text, k:=v is JSON; may be repeated")
 	f.StringVar(&command.Reason, "reason", "", "`why`, for the record")
 	f.DurationVar(&command.Timeout, "timeout", 0, "what the Edge is given for its first answer, at most 10m (default 30s)")
-	f.StringVar(&command.Key, "key", "", "idempotency `key`: the same key and command never run twice (default: a new one)")
+	f.StringVar(&command.Key, "key", "", "idempotency `key`: with the same key and command it never runs twice, until the Control Plane is restarted (default: a new one)")
 	f.BoolVar(&wait, "wait", false, "wait until it is done; the exit code is its outcome's")
 	return c
 }
@@ -156,7 +156,7 @@ func judge(o *client.Operation) error {
 	case client.Expired:
 		return &outcome{what: what + " (it never ran)", next: "the same command again, without --key or with another one", exit: exitNotNow}
 	case client.Unknown:
-		return &outcome{what: what + " (it may have run)", next: again + " --wait, once the Edge is back: it settles then", exit: exitNotNow}
+		return &outcome{what: what + " (it may have run)", next: again + " --wait, once the Edge is back: it settles if the Edge knows of it", exit: exitNotNow}
 	}
 	return nil
 }

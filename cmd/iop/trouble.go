@@ -99,6 +99,9 @@ func (a *app) siteTrouble(nodes []*client.Node, known orders) []string {
 	return all
 }
 
+// unspecified is the lack of a word.
+const unspecified = "unspecified"
+
 // providerTrouble is empty for one that serves, also if it is busy.
 func (a *app) providerTrouble(p *client.Provider, disabled *client.Operation) string {
 	switch {
@@ -110,6 +113,8 @@ func (a *app) providerTrouble(p *client.Provider, disabled *client.Operation) st
 		return "unavailable, but online: drained or disabled"
 	case p.Status == client.Unavailable:
 		return string(p.Status)
+	case p.Status == unspecified && p.Health == client.Online:
+		return "online, but whether it takes requests isn't known"
 	}
 	return ""
 }

@@ -51,8 +51,8 @@ func TestTrouble(t *testing.T) {
 			[]string{"n/p is unavailable, but online: drained or disabled"}},
 		"a fault of later": {well, nil, "edge_odd", []string{"edge_odd"}},
 		"a node that's down is one trouble": {well, site(&client.Node{NodeID: "n1", Providers: []*client.Provider{provider("p", "unavailable", "offline"), provider("q", "unavailable", "offline")}},
-			&client.Node{NodeID: "n2", Connected: true, Providers: []*client.Provider{provider("p", "available", "degraded"), provider("q", "unavailable", "unspecified")}}), "",
-			[]string{"node n1 is down", "n2/p is degraded", "n2/q is unavailable"}},
+			&client.Node{NodeID: "n2", Connected: true, Providers: []*client.Provider{provider("p", "available", "degraded"), provider("q", "unavailable", "unspecified"), provider("r", "unspecified", "online"), provider("s", "unspecified", "unspecified")}}), "",
+			[]string{"node n1 is down", "n2/p is degraded", "n2/q is unavailable", "n2/r is online, but whether it takes requests isn't known"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, testApp().trouble(c.edge, c.status, c.fault, nil)); diff != "" {
