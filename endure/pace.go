@@ -15,6 +15,7 @@ type pace struct {
 	mu   sync.Mutex
 	late [paceKept]time.Duration // how late the last ticks came
 	next int
+	most time.Duration // since it was last taken
 }
 
 const (
@@ -46,6 +47,7 @@ func (p *pace) add(late time.Duration) {
 	defer p.mu.Unlock()
 	p.late[p.next%paceKept] = late
 	p.next++
+	p.most = max(p.most, late)
 }
 
 // worst is the longest of the last ten seconds.
@@ -56,6 +58,15 @@ func (p *pace) worst() (longest time.Duration) {
 		longest = max(longest, late)
 	}
 	return longest
+}
+
+// since is the longest since it was last asked for.
+func (p *pace) since() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	most := p.most
+	p.most = 0
+	return most
 }
 
 func (p *pace) close() {

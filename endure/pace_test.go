@@ -20,4 +20,9 @@ func TestPaceForgets(t *testing.T) {
 	if got := p.worst(); got != 2*time.Millisecond {
 		t.Errorf("ten seconds later it is %v, want 2ms", got)
 	}
+	for i, want := range []time.Duration{time.Second, 0} {
+		if got := p.since(); got != want {
+			t.Errorf("asked for the time No. %d, the longest since then is %v, want %v", i+1, got, want)
+		}
+	}
 }

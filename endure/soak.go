@@ -119,6 +119,8 @@ type soak struct {
 	ask     *asker
 	debug   *asker
 	testbed *testbed
+	pace    *pace
+	books   map[string]uint64
 	report  *soakReport
 }
 
@@ -132,7 +134,8 @@ func runSoak(ctx context.Context, o soakOptions) (*soakReport, error) {
 	if err := build(ctx, dir, false, o.progress); err != nil {
 		return nil, err
 	}
-	s := &soak{opts: o, report: newSoakReport(o)}
+	s := &soak{opts: o, report: newSoakReport(o), pace: startPace()}
+	defer s.pace.close()
 	if s.log, err = newLogWatch(); err != nil {
 		return nil, err
 	}
@@ -181,6 +184,9 @@ func (s *soak) perform(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%w; the daemon's last lines:\n%s", err, s.log.lines())
 		}
+		one.HeldUpMS = milliseconds(s.pace.since())
+		now := s.testbed.books()
+		one.Failed, s.books = grown(s.books, now), now
 		s.report.Samples = append(s.report.Samples, one)
 		fmt.Fprintf(s.opts.progress, "soak: %v of %v: %s\n", time.Since(began).Round(time.Second), s.opts.duration, one.text())
 	}

@@ -29,12 +29,18 @@ var columns = [4]column{
 type sample struct {
 	AtS    float64    `json:"at_s"`
 	Values [4]float64 `json:"values"` // bytes of live heap, goroutines, descriptors, resident bytes
+	// HeldUpMS is the longest time since the sample before that this machine kept the load's own process from running.
+	HeldUpMS float64 `json:"held_up_ms"`
+	Failed   string  `json:"failed"` // what came into the books since the sample before
 }
 
 func (s sample) text() string {
 	var all []string
 	for i, m := range columns {
 		all = append(all, m.name+" "+m.show(s.Values[i]))
+	}
+	if s.Failed != "" {
+		all = append(all, fmt.Sprintf("failed: %s (held up for %.0f ms)", s.Failed, s.HeldUpMS))
 	}
 	return strings.Join(all, ", ")
 }
@@ -154,13 +160,13 @@ func (r *soakReport) text() string {
 	for _, m := range columns {
 		fmt.Fprintf(&b, " %s |", m.name)
 	}
-	b.WriteString("\n|---|---|---|---|---|\n")
+	b.WriteString(" held up, ms | failed |\n|---|---|---|---|---|---|---|\n")
 	for _, s := range r.Samples {
 		fmt.Fprintf(&b, "| %v |", time.Duration(s.AtS*float64(time.Second)).Round(time.Second))
 		for i, v := range s.Values {
 			fmt.Fprintf(&b, " %s |", columns[i].show(v))
 		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, " %.0f | %s |\n", s.HeldUpMS, s.Failed)
 	}
 	return b.String()
 }
