@@ -107,3 +107,15 @@ func (c *ControlPlane) Warnings() []string {
 	}
 	return warnings
 }
+
+// NoLongerAsks names the lists of tokens that are empty here and weren't before: whoever reaches that side is let in. Beyond loopback that
+// is refused; on loopback, as behind a proxy, it may be meant.
+func (c *ControlPlane) NoLongerAsks(before *ControlPlane) (lists []string) {
+	if len(c.Auth.Operators) == 0 && len(before.Auth.Operators) > 0 {
+		lists = append(lists, "auth.operators")
+	}
+	if len(c.Auth.Edges) == 0 && len(before.Auth.Edges) > 0 {
+		lists = append(lists, "auth.edges")
+	}
+	return lists
+}

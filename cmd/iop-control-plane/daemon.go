@@ -112,6 +112,9 @@ func (d *daemon) reload(read func() (*configs.ControlPlane, error)) {
 		d.log.Error().Str("problems", err.Error()).Msg("the configuration was not reloaded")
 		return
 	}
+	for _, list := range cfg.NoLongerAsks(d.cfg) {
+		d.log.Warn().Str("list", list).Msg("a reload has emptied a list of tokens: that side asks for none any more")
+	}
 	d.cfg = cfg
 	program.SetLogLevel(cfg.Log.Level)
 	d.system.SetKeys(keyring(cfg))
