@@ -42,19 +42,27 @@ func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// prober serves f, and gives a prober of it with these further settings.
+func (f *fakeServer) prober(t *testing.T, further ProbedProvider) *prober {
+	t.Helper()
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	client := newHTTPClient()
+	t.Cleanup(client.CloseIdleConnections)
+	further.ID, further.Type, further.BaseURL = "p", "llamacpp", server.URL
+	p, err := newProber(&further, time.Minute, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func TestProberOverHTTP(t *testing.T) {
 	f := &fakeServer{}
 	f.alive.Store(true)
 	f.metrics.Store(200)
 	f.running.Store(2)
-	server := httptest.NewServer(f)
-	t.Cleanup(server.Close)
-	client := newHTTPClient()
-	t.Cleanup(client.CloseIdleConnections)
-	p, err := newProber(&ProbedProvider{ID: "p", Type: "llamacpp", BaseURL: server.URL}, time.Minute, client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := f.prober(t, ProbedProvider{})
 	for range 3 {
 		if a := p.probe(t.Context()); a.err != nil || a.load.Running != 2 || a.slots != 6 || !equalStrings(a.models, "m-small") {
 			t.Errorf("answer is %+v", a)
@@ -76,10 +84,7 @@ func TestProberOverHTTP(t *testing.T) {
 	if n := f.models.Load(); n != 2 {
 		t.Errorf("after its return models were asked %d times", n)
 	}
-	configured, err := newProber(&ProbedProvider{ID: "p", Type: "llamacpp", BaseURL: server.URL, Models: []string{"x"}, Capacity: math.MaxUint32}, time.Minute, client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	configured := f.prober(t, ProbedProvider{Models: []string{"x"}, Capacity: math.MaxUint32})
 	if a := configured.probe(t.Context()); a.models != nil || a.slots != 0 || f.models.Load() != 2 {
 		t.Errorf("what is configured is asked: %+v", a)
 	}
@@ -90,14 +95,7 @@ func TestAnAnswerThatIsNoListEmptiesNothing(t *testing.T) {
 	f := &fakeServer{}
 	f.alive.Store(true)
 	f.metrics.Store(200)
-	server := httptest.NewServer(f)
-	t.Cleanup(server.Close)
-	client := newHTTPClient()
-	t.Cleanup(client.CloseIdleConnections)
-	p, err := newProber(&ProbedProvider{ID: "p", Type: "llamacpp", BaseURL: server.URL}, time.Minute, client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := f.prober(t, ProbedProvider{})
 	for i, c := range []struct{ list, want string }{
 		{`{"data":[{"id":"m-small"}]}`, "m-small"}, {`{"error":"busy"}`, "m-small"}, {`{}`, "m-small"}, {`{"data":[{"id":"m-new"}]}`, "m-new"},
 	} {

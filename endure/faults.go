@@ -103,15 +103,11 @@ func (c *chaos) spoilProxy(ctx context.Context, f *fault, kind string, attribute
 func (c *chaos) reorder(ctx context.Context, f *fault) error {
 	const rounds = 3
 	late := 200*time.Millisecond + 3*time.Duration(f.Size)*time.Millisecond
-	all := make([]int, c.proxied.edges)
-	for i := range all {
-		all[i] = i
-	}
 	var err error
 	c.proxied.fleet.Unsettle(func() {
 		err = c.proxy.spoil("latency", 0.5, map[string]int{"latency": int(late.Milliseconds())})
 		for range rounds {
-			c.proxied.fleet.Drop(all)
+			c.proxied.fleet.DropAll()
 			sleep(ctx, f.For/rounds)
 		}
 		c.proxy.heal() // may take seconds, in which what was held comes through

@@ -158,28 +158,36 @@ func (d *testDaemon) heap() float64 {
 	return d.metric("go_memstats_heap_alloc_bytes")
 }
 
-// TestUnreadEdge: one that doesn't read is closed when a write stands still; its callers are told busy before, and
-// what it may not have read is unknown.
-func TestUnreadEdge(t *testing.T) {
-	t.Parallel()
-	d := startDaemon(t, "edges: {heartbeat_interval: 5m, write_timeout: 1s, max_in_flight: 8}\n")
+// unreadEdge connects an Edge that reads nothing more once it was accepted, and sends Pings without end: their answers fill what sockets
+// and the queue hold.
+func (d *testDaemon) unreadEdge(id string) net.Conn {
+	d.t.Helper()
 	c, err := narrow.Dial("tcp", d.edge)
 	if err != nil {
-		t.Fatal(err)
+		d.t.Fatal(err)
 	}
-	defer c.Close()
-	_, _ = c.Write(frameOf(helloEnvelope(helloOf("e"))))
+	d.t.Cleanup(func() { c.Close() })
+	_, _ = c.Write(frameOf(helloEnvelope(helloOf(id))))
 	if _, err := readFrame(c); err != nil {
-		t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	pings := bytes.Repeat(frameOf(&iopv1.Envelope{Id: 1, Body: ping().Body}), 1000)
-	go func() { // the answers fill what sockets and the queue hold
+	go func() {
 		for {
 			if _, err := c.Write(pings); err != nil {
 				return
 			}
 		}
 	}()
+	return c
+}
+
+// TestUnreadEdge: one that doesn't read is closed when a write stands still; its callers are told busy before, and
+// what it may not have read is unknown.
+func TestUnreadEdge(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t, "edges: {heartbeat_interval: 5m, write_timeout: 1s, max_in_flight: 8}\n")
+	d.unreadEdge("e")
 	told := map[string]int{}
 	var carried []string
 	testkit.Eventually(t, "it is closed", func() bool {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"testing"
 
@@ -48,23 +47,7 @@ func TestMetricsOfTrouble(t *testing.T) {
 func TestMetricsOfAQueue(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t, "edges: {heartbeat_interval: 5m, write_timeout: 5m}\n")
-	c, err := narrow.Dial("tcp", d.edge)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	_, _ = c.Write(frameOf(helloEnvelope(helloOf("e"))))
-	if _, err := readFrame(c); err != nil {
-		t.Fatal(err)
-	}
-	pings := bytes.Repeat(frameOf(&iopv1.Envelope{Id: 1, Body: ping().Body}), 1000)
-	go func() { // the answers fill what sockets and the queue hold
-		for {
-			if _, err := c.Write(pings); err != nil {
-				return
-			}
-		}
-	}()
+	c := d.unreadEdge("e")
 	refused := `iop_wire_frames_refused_total{wire="edge"}`
 	testkit.Eventually(t, "a frame is refused", func() bool {
 		d.do("POST", "/edges/e/commands?wait=false", `{"operation":"a","timeout":"60s"}`)

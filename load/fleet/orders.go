@@ -52,6 +52,15 @@ func (f *Fleet) Drop(numbers []int) {
 	f.each(numbers, (*edge).drop)
 }
 
+// DropAll is Drop of all Edges.
+func (f *Fleet) DropAll() {
+	all := make([]int, f.opts.Count)
+	for i := range all {
+		all[i] = i
+	}
+	f.Drop(all)
+}
+
 // Leave has Edges go and come back after a while; politely, or without a word.
 func (f *Fleet) Leave(numbers []int, politely bool, away time.Duration) {
 	f.each(numbers, func(e *edge) {
@@ -104,11 +113,7 @@ func (f *Fleet) Unsettle(do func()) {
 	defer f.unsettled.Add(-1)
 	f.Disturb()
 	do()
-	all := make([]int, f.opts.Count)
-	for i := range all {
-		all[i] = i
-	}
-	f.Drop(all)
+	f.DropAll()
 }
 
 // each gives an order to Edges; from then on their callers know that they are disturbed, until all is well again. That is noted where
