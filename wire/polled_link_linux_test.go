@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -193,6 +194,25 @@ func TestPollerClose(t *testing.T) {
 	p.Close()
 	for _, taker := range takers {
 		<-taker.closed
+	}
+}
+
+// TestALinkThatCannotBeWatchedEnds: epoll takes no regular file.
+func TestALinkThatCannotBeWatchedEnds(t *testing.T) {
+	p, err := NewPoller(&roomy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	fd, err := unix.Open(filepath.Join(t.TempDir(), "regular"), unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, taker := &PolledLink{poller: p, fd: fd}, newStepTaker()
+	l.Start(taker)
+	<-taker.closed
+	if l.state() != linkClosed {
+		t.Errorf("its state is %d", l.state())
 	}
 }
 
