@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gopkg.in/yaml.v3"
 )
 
 // pages are the project's own, by path from the root.
@@ -39,24 +41,63 @@ func anchors(page string) (all []string) {
 	return all
 }
 
+// links are those of a page that stay within the project.
+func links(page string) (all []string) {
+	for _, m := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(page, -1) {
+		if !strings.Contains(m[1], "://") {
+			all = append(all, m[1])
+		}
+	}
+	return all
+}
+
 // TestLinksOfThePages: each leads to a file that is there, and to a heading that it has.
 func TestLinksOfThePages(t *testing.T) {
 	t.Parallel()
 	all := pages(t)
 	for from, page := range all {
-		for _, m := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(page, -1) {
-			if strings.Contains(m[1], "://") {
-				continue
-			}
-			path, anchor, _ := strings.Cut(m[1], "#")
+		for _, link := range links(page) {
+			path, anchor, _ := strings.Cut(link, "#")
 			target := from
 			if path != "" {
 				target = filepath.Join(filepath.Dir(from), path)
 			}
 			if _, err := os.Stat("../../" + target); err != nil {
-				t.Errorf("%s: nothing is at %s", from, m[1])
+				t.Errorf("%s: nothing is at %s", from, link)
 			} else if anchor != "" && !slices.Contains(anchors(all[target]), anchor) {
-				t.Errorf("%s: %s has no heading for %s", from, target, m[1])
+				t.Errorf("%s: %s has no heading for %s", from, target, link)
+			}
+		}
+	}
+}
+
+// TestLinksInThePackages: each page that a Debian package has links only to what the same package has, there where it has it.
+func TestLinksInThePackages(t *testing.T) {
+	t.Parallel()
+	all := pages(t)
+	descriptions, err := filepath.Glob("../../deploy/debian/nfpm.*.yaml")
+	if err != nil || len(descriptions) == 0 {
+		t.Fatalf("%v, %v", descriptions, err)
+	}
+	for _, path := range descriptions {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var described struct{ Contents []struct{ Src, Dst string } }
+		if err := yaml.Unmarshal(content, &described); err != nil {
+			t.Fatal(err)
+		}
+		shipped := map[string]bool{}
+		for _, c := range described.Contents {
+			shipped[c.Dst] = true
+		}
+		for _, c := range described.Contents {
+			for _, link := range links(all[c.Src]) {
+				target, _, _ := strings.Cut(link, "#")
+				if target != "" && !shipped[filepath.Join(filepath.Dir(c.Dst), target)] {
+					t.Errorf("%s: %s links to %s, which the package doesn't have", filepath.Base(path), c.Dst, link)
+				}
 			}
 		}
 	}
