@@ -25,13 +25,16 @@ func systemOptions(cfg *configs.ControlPlane, log zerolog.Logger) actors.Options
 	}
 }
 
+// roles are those that configs lets through, by its names for them.
+var roles = map[string]actors.Role{"viewer": actors.Viewer, "operator": actors.Operator}
+
 func keyring(cfg *configs.ControlPlane) *actors.Keyring {
 	k := &actors.Keyring{EdgeCertificates: cfg.TLS.EdgeClientCAFile != ""}
 	for _, e := range cfg.Auth.Edges {
 		k.Edges = append(k.Edges, actors.EdgeKey{Pattern: e.EdgeID, SHA256: configs.TokenHash(e.TokenSHA256)})
 	}
 	for _, o := range cfg.Auth.Operators {
-		k.Operators = append(k.Operators, actors.OperatorKey{Name: o.Name, Role: actors.Role(o.Role), SHA256: configs.TokenHash(o.TokenSHA256)})
+		k.Operators = append(k.Operators, actors.OperatorKey{Name: o.Name, Role: roles[o.Role], SHA256: configs.TokenHash(o.TokenSHA256)})
 	}
 	return k
 }
