@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"iop/edge/internal/ending"
+	"iop/edge/internal/dial"
 	"iop/edge/internal/text"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
@@ -27,20 +27,20 @@ type connector struct {
 }
 
 // connect gives a connection whose hello was accepted, or how the try ended.
-func (c *connector) connect(ctx context.Context) (*connection, *ending.Ending) {
+func (c *connector) connect(ctx context.Context) (*connection, *dial.Ending) {
 	token, err := c.opts.Token()
 	if err != nil {
-		return nil, &ending.Ending{Why: "The token can't be read: " + err.Error()}
+		return nil, &dial.Ending{Why: "The token can't be read: " + err.Error()}
 	}
 	conn, why := c.open(ctx)
 	if why != "" {
-		return nil, &ending.Ending{Why: why}
+		return nil, &dial.Ending{Why: why}
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	connected, end := c.sayHello(conn, token)
 	if !stop() && connected != nil {
 		connected.link.Abort()
-		connected, end = nil, &ending.Ending{Why: "The Edge is stopping."}
+		connected, end = nil, &dial.Ending{Why: "The Edge is stopping."}
 	}
 	if connected == nil {
 		_ = conn.Close()
@@ -79,9 +79,9 @@ func (c *connector) open(ctx context.Context) (conn net.Conn, why string) {
 }
 
 // sayHello is the first exchange on a connection.
-func (c *connector) sayHello(conn net.Conn, token string) (*connection, *ending.Ending) {
-	hello := &iopv1.Envelope{Id: ending.HelloID, Body: &iopv1.Envelope_EdgeHelloRequest{EdgeHelloRequest: c.hello(token)}}
-	first, end := ending.Exchange(conn, hello, wire.Decode)
+func (c *connector) sayHello(conn net.Conn, token string) (*connection, *dial.Ending) {
+	hello := &iopv1.Envelope{Id: dial.HelloID, Body: &iopv1.Envelope_EdgeHelloRequest{EdgeHelloRequest: c.hello(token)}}
+	first, end := dial.Exchange(conn, hello, wire.Decode)
 	if end != nil {
 		return nil, end
 	}
@@ -104,10 +104,10 @@ func (c *connector) hello(token string) *iopv1.EdgeHelloRequest {
 }
 
 // controlPlane is who answers.
-var controlPlane = ending.Peer{Name: "The Control Plane", Self: "this Edge"}
+var controlPlane = dial.Peer{Name: "The Control Plane", Self: "this Edge"}
 
 // judgeHello gives the welcome, or how the try ended.
-func judgeHello(answer *iopv1.Envelope, now time.Time) (*iopv1.EdgeHelloResponse, *ending.Ending) {
+func judgeHello(answer *iopv1.Envelope, now time.Time) (*iopv1.EdgeHelloResponse, *dial.Ending) {
 	r := answer.GetEdgeHelloResponse()
 	if end := controlPlane.Judge(answer, r != nil, r.GetProtocolVersion(), now); end != nil {
 		return nil, end

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"iop/edge/internal/ending"
+	"iop/edge/internal/dial"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -41,10 +41,10 @@ func TestTheFirstMessageDecides(t *testing.T) {
 		hopeless  bool
 		notBefore time.Duration
 	}{
-		"accepted":            {hello(ending.HelloID, 1), true, false, 0},
-		"an older peer":       {hello(ending.HelloID, 0), true, false, 0},
+		"accepted":            {hello(dial.HelloID, 1), true, false, 0},
+		"an older peer":       {hello(dial.HelloID, 0), true, false, 0},
 		"another's answer":    {hello(7, 1), false, false, 0},
-		"a version to come":   {hello(ending.HelloID, 2), false, true, 0},
+		"a version to come":   {hello(dial.HelloID, 2), false, true, 0},
 		"nothing known":       {&iopv1.Envelope{Id: 3}, false, false, 0},
 		"a ping":              {&iopv1.Envelope{Body: &iopv1.Envelope_Ping{Ping: &iopv1.Ping{}}}, false, false, 0},
 		"wrong token":         {errorEnvelope(iopv1.ErrorCode_ERROR_CODE_UNAUTHENTICATED, "x"), false, true, 0},
@@ -90,7 +90,7 @@ func TestReconnects(t *testing.T) {
 		"wrong token":    {say(errorEnvelope(iopv1.ErrorCode_ERROR_CODE_UNAUTHENTICATED, "wrong token")), 30 * time.Second, 30 * time.Second},
 		"overloaded":     {say(goAway(iopv1.GoAwayReason_GO_AWAY_REASON_OVERLOADED, 45*time.Second)), 45 * time.Second, 45 * time.Second},
 		"not a hello":    {say(&iopv1.Envelope{Id: 9}), time.Second, 2 * time.Second},
-		"no answer":      {func(*peer) {}, ending.HelloTimeout + time.Second, ending.HelloTimeout + 2*time.Second},
+		"no answer":      {func(*peer) {}, dial.HelloTimeout + time.Second, dial.HelloTimeout + 2*time.Second},
 		"not even bytes": {func(p *peer) { _, _ = p.conn.Write([]byte{0, 0, 0, 0}); _ = p.conn.Close() }, time.Second, 2 * time.Second},
 		"not a message":  {func(p *peer) { _, _ = p.conn.Write([]byte{0, 0, 0, 1, 0xff}); _ = p.conn.Close() }, time.Second, 2 * time.Second},
 	} {

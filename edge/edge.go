@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"iop/edge/internal/ending"
+	"iop/edge/internal/dial"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire/backoff"
 )
@@ -79,7 +79,7 @@ func (e *Edge) Run(ctx context.Context) error {
 }
 
 // connectOnce handles one connection, or the try to get one.
-func (e *Edge) connectOnce(ctx context.Context) ending.Ending {
+func (e *Edge) connectOnce(ctx context.Context) dial.Ending {
 	c, end := e.connector.connect(ctx)
 	if end != nil {
 		return *end
@@ -90,7 +90,7 @@ func (e *Edge) connectOnce(ctx context.Context) ending.Ending {
 }
 
 // pause waits before the next try.
-func (e *Edge) pause(ctx context.Context, end ending.Ending) {
+func (e *Edge) pause(ctx context.Context, end dial.Ending) {
 	wait := end.Wait(e.retry, time.Now())
 	e.log.Warn("Not connected. "+end.Why, "next_try_in", wait.Round(time.Millisecond).String(), "was_connected_for", end.Held.Round(time.Millisecond).String())
 	select {

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"iop/edge/internal/ending"
+	"iop/edge/internal/dial"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -49,7 +49,7 @@ func (f *fakeCP) waitForHello() *peer {
 	p := &peer{t: f.t, conn: <-f.conns}
 	p.frames = wire.NewFrameReader(p.conn, wire.DefaultMaxFrameBytes)
 	first := p.next()
-	if p.hello = first.GetEdgeHelloRequest(); p.hello == nil || first.Id != ending.HelloID {
+	if p.hello = first.GetEdgeHelloRequest(); p.hello == nil || first.Id != dial.HelloID {
 		f.t.Fatalf("first message is %v, want a hello", first)
 	}
 	return p
@@ -79,7 +79,7 @@ func (p *peer) welcome(r *iopv1.EdgeHelloResponse) {
 	if r.ServerTime == nil {
 		r.ServerTime = timestamppb.Now()
 	}
-	p.send(&iopv1.Envelope{ReplyTo: ending.HelloID, Body: &iopv1.Envelope_EdgeHelloResponse{EdgeHelloResponse: r}})
+	p.send(&iopv1.Envelope{ReplyTo: dial.HelloID, Body: &iopv1.Envelope_EdgeHelloResponse{EdgeHelloResponse: r}})
 }
 
 func (p *peer) send(e *iopv1.Envelope) {

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"iop/edge/internal/ending"
+	"iop/edge/internal/dial"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 	"iop/wire/backoff"
@@ -52,7 +52,7 @@ func FuzzControlPlane(f *testing.F) {
 		}()
 		go drain(ours)
 		c := newConnection(theirs, wire.NewFrameReader(theirs, wire.MaxHelloBytes), &iopv1.EdgeHelloResponse{}, time.Now(), quietLog)
-		served := make(chan ending.Ending, 1)
+		served := make(chan dial.Ending, 1)
 		go func() { served <- e.serve(context.Background(), c) }()
 		select {
 		case <-served:

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"iop/edge/internal/ending"
+	"iop/edge/internal/dial"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -30,14 +30,14 @@ type serving struct {
 		id uint64
 		at time.Time
 	}
-	end      ending.Ending
+	end      dial.Ending
 	leaveBy  time.Time // when set: the connection is finished then at the latest
 	abortBy  time.Time // when set: it is finished, and ended the hard way then
 	tooLarge bool      // the snapshot is; said once
 }
 
 // serve handles a connection until it is over, whoever ends it.
-func (e *Edge) serve(ctx context.Context, c *connection) ending.Ending {
+func (e *Edge) serve(ctx context.Context, c *connection) dial.Ending {
 	s := &serving{edge: e, conn: c, beat: newHeartbeat(c.heartbeat, c.since)}
 	go c.read()
 	if dropped := e.up.attach(c); dropped > 0 {
@@ -157,7 +157,7 @@ func (s *serving) finish(now time.Time) {
 }
 
 // ended is how the connection ended: as a GoAway told, else as it was found out.
-func (s *serving) ended(now time.Time) ending.Ending {
+func (s *serving) ended(now time.Time) dial.Ending {
 	s.end.Held = now.Sub(s.conn.since)
 	if s.end.Why == "" {
 		s.end.Why = s.conn.reason()

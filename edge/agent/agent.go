@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"iop/edge"
-	"iop/edge/internal/ending"
+	"iop/edge/internal/dial"
 	"iop/edge/internal/text"
 	"iop/wire"
 	"iop/wire/backoff"
@@ -138,7 +138,7 @@ func (a *Agent) note() {
 }
 
 // connectOnce handles one connection, or the try to get one.
-func (a *Agent) connectOnce(ctx context.Context) ending.Ending {
+func (a *Agent) connectOnce(ctx context.Context) dial.Ending {
 	c, failed := a.connect(ctx)
 	if failed != nil {
 		return *failed
@@ -151,7 +151,7 @@ func (a *Agent) connectOnce(ctx context.Context) ending.Ending {
 }
 
 // pause waits before the next try.
-func (a *Agent) pause(ctx context.Context, end ending.Ending) {
+func (a *Agent) pause(ctx context.Context, end dial.Ending) {
 	wait := end.Wait(a.retry, time.Now())
 	a.log.Warn("Not connected. "+end.Why, "next_try_in", wait.Round(time.Millisecond).String())
 	select {

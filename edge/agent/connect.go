@@ -5,7 +5,7 @@ import (
 	"net"
 	"time"
 
-	"iop/edge/internal/ending"
+	"iop/edge/internal/dial"
 	"iop/edge/internal/text"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
@@ -18,19 +18,19 @@ const dialTimeout = 10 * time.Second
 var linkOptions = wire.LinkOptions{MaxQueueFrames: 64, MaxQueueBytes: 1 << 20, WriteTimeout: 10 * time.Second}
 
 // connect gives a connection whose hello was accepted, or how the try ended.
-func (a *Agent) connect(ctx context.Context) (*connection, *ending.Ending) {
+func (a *Agent) connect(ctx context.Context) (*connection, *dial.Ending) {
 	token, err := a.opts.Token()
 	if err != nil {
-		return nil, &ending.Ending{Why: "The token can't be read: " + err.Error()}
+		return nil, &dial.Ending{Why: "The token can't be read: " + err.Error()}
 	}
 	conn, err := a.dial(ctx, "tcp", a.opts.Address)
 	if err != nil {
-		return nil, &ending.Ending{Why: "The Edge can't be reached: " + err.Error()}
+		return nil, &dial.Ending{Why: "The Edge can't be reached: " + err.Error()}
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	c, end := a.sayHello(conn, token)
 	if !stop() {
-		c, end = nil, &ending.Ending{Why: "The agent is stopping."}
+		c, end = nil, &dial.Ending{Why: "The agent is stopping."}
 	}
 	if c == nil {
 		_ = conn.Close()
@@ -39,9 +39,9 @@ func (a *Agent) connect(ctx context.Context) (*connection, *ending.Ending) {
 }
 
 // sayHello is the first exchange on a connection.
-func (a *Agent) sayHello(conn net.Conn, token string) (*connection, *ending.Ending) {
-	hello := &iopv1.NodeEnvelope{Id: ending.HelloID, Body: &iopv1.NodeEnvelope_NodeHelloRequest{NodeHelloRequest: a.hello(token)}}
-	first, end := ending.Exchange(conn, hello, wire.DecodeNode)
+func (a *Agent) sayHello(conn net.Conn, token string) (*connection, *dial.Ending) {
+	hello := &iopv1.NodeEnvelope{Id: dial.HelloID, Body: &iopv1.NodeEnvelope_NodeHelloRequest{NodeHelloRequest: a.hello(token)}}
+	first, end := dial.Exchange(conn, hello, wire.DecodeNode)
 	if end != nil {
 		return nil, end
 	}
@@ -60,10 +60,10 @@ func (a *Agent) hello(token string) *iopv1.NodeHelloRequest {
 }
 
 // theEdge is who answers.
-var theEdge = ending.Peer{Name: "The Edge", Self: "this node"}
+var theEdge = dial.Peer{Name: "The Edge", Self: "this node"}
 
 // judgeHello gives the welcome, or how the try ended.
-func judgeHello(answer *iopv1.NodeEnvelope, now time.Time) (*iopv1.NodeHelloResponse, *ending.Ending) {
+func judgeHello(answer *iopv1.NodeEnvelope, now time.Time) (*iopv1.NodeHelloResponse, *dial.Ending) {
 	r := answer.GetNodeHelloResponse()
 	if end := theEdge.Judge(answer, r != nil, r.GetProtocolVersion(), now); end != nil {
 		return nil, end

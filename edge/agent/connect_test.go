@@ -5,13 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"iop/edge/internal/ending"
+	"iop/edge/internal/dial"
 	iopv1 "iop/proto/iop/v1"
 )
 
 // What other answers mean is ending's to test.
 func TestJudgeHello(t *testing.T) {
-	answer := &iopv1.NodeEnvelope{ReplyTo: ending.HelloID, Body: &iopv1.NodeEnvelope_NodeHelloResponse{NodeHelloResponse: &iopv1.NodeHelloResponse{EdgeId: "e", ProtocolVersion: 1}}}
+	answer := &iopv1.NodeEnvelope{ReplyTo: dial.HelloID, Body: &iopv1.NodeEnvelope_NodeHelloResponse{NodeHelloResponse: &iopv1.NodeHelloResponse{EdgeId: "e", ProtocolVersion: 1}}}
 	if r, end := judgeHello(answer, time.Now()); end != nil || r.GetEdgeId() != "e" {
 		t.Errorf("a welcome is %v, %+v", r, end)
 	}

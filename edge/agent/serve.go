@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"iop/edge/internal/ending"
+	"iop/edge/internal/dial"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -65,7 +65,7 @@ func (c *connection) read() {
 }
 
 // serve handles a connection until it is over, whoever ends it.
-func (a *Agent) serve(ctx context.Context, c *connection) (end ending.Ending) {
+func (a *Agent) serve(ctx context.Context, c *connection) (end dial.Ending) {
 	go c.read()
 	beat := time.NewTicker(c.heartbeat)
 	defer beat.Stop()
@@ -110,7 +110,7 @@ func (c *connection) update(told, now *statement) *statement {
 }
 
 // take acts on one message from the Edge.
-func (c *connection) take(e *iopv1.NodeEnvelope, end *ending.Ending) {
+func (c *connection) take(e *iopv1.NodeEnvelope, end *dial.Ending) {
 	switch body := e.Body.(type) {
 	case *iopv1.NodeEnvelope_Ping:
 		c.send(&iopv1.NodeEnvelope{ReplyTo: e.Id, Body: &iopv1.NodeEnvelope_Pong{Pong: &iopv1.Pong{SentAt: body.Ping.SentAt}}})

@@ -1,4 +1,4 @@
-package ending
+package dial
 
 import (
 	"net"

@@ -1,6 +1,6 @@
-// Package ending tells how a try to be connected ended and when the next one is: alike for an Edge, which dials a Control
-// Plane, and for a Node agent, which dials an Edge.
-package ending
+// Package dial holds what an Edge, which dials a Control Plane, and a Node agent, which dials an Edge, have in common: the exchange of
+// hellos, what the answer means, and when to try again after a connection or a failed try has ended.
+package dial
 
 import (
 	"time"
