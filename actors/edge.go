@@ -158,7 +158,7 @@ func (e *edge) hello(ctx actor.Context, m *helloRead) {
 	fault := faultHelloFirst
 	if h != nil && m.envelope.ReplyTo == 0 {
 		if fault = checkHello(h); fault == nil {
-			fault = e.sys.Keys().AdmitEdge(h.EdgeId, h.Token, m.certNames)
+			fault = e.sys.Keys().admitEdge(h.EdgeId, h.Token, m.certNames)
 		}
 	}
 	if fault != nil {

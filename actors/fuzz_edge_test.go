@@ -46,7 +46,7 @@ func FuzzHello(f *testing.F) {
 		if !wire.ValidEdgeID(h.EdgeId) || h.ProtocolVersion > 1 || size > 3*256+64*2*256+128*128 {
 			t.Fatalf("let in: %v", h)
 		}
-		if fault := (&Keyring{}).AdmitEdge(h.EdgeId, h.Token, nil); fault != nil {
+		if fault := (&Keyring{}).admitEdge(h.EdgeId, h.Token, nil); fault != nil {
 			t.Fatalf("refused without any rule: %v", fault)
 		}
 	})

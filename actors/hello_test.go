@@ -97,7 +97,7 @@ func TestAdmitEdge(t *testing.T) {
 		"a wildcard isn't every name": {Keyring{EdgeCertificates: true}, "e1", "", []string{"*"}, wire.PermissionDenied},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := c.keyring.AdmitEdge(c.id, c.token, c.certs)
+			f := c.keyring.admitEdge(c.id, c.token, c.certs)
 			if (f == nil) != (c.code == "") || f != nil && f.Code != c.code {
 				t.Errorf("got %v, want %q", f, c.code)
 			}

@@ -50,8 +50,8 @@ func (k *Keyring) Operator(token string) (OperatorKey, bool) {
 	return found, ok
 }
 
-// AdmitEdge checks an Edge's token and the DNS names of its certificate; nil when both are good.
-func (k *Keyring) AdmitEdge(edgeID, token string, certNames []string) *wire.Fault {
+// admitEdge checks an Edge's token and the DNS names of its certificate; nil when both are good.
+func (k *Keyring) admitEdge(edgeID, token string, certNames []string) *wire.Fault {
 	if k.EdgeCertificates && !slices.Contains(certNames, edgeID) {
 		return &wire.Fault{Code: wire.PermissionDenied, Message: "the client certificate does not name this edge_id"}
 	}

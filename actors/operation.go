@@ -52,12 +52,12 @@ type Operation struct {
 	FinishedAt    time.Time
 	Message       string
 	Result        json.RawMessage  // a JSON object, or nil
-	Events        []OperationEvent // the newest MaxOperationEvents
+	Events        []OperationEvent // the newest maxOperationEvents
 	EventsDropped uint64
 }
 
-// MaxOperationEvents is how many entries an operation keeps; the oldest go first and are counted.
-const MaxOperationEvents = 64
+// maxOperationEvents is how many entries an operation keeps; the oldest go first and are counted.
+const maxOperationEvents = 64
 
 // OperationEvent is one entry of an operation's history.
 type OperationEvent struct {

@@ -189,7 +189,7 @@ func (o *Operation) onEvent(m *iopv1.EdgeCommandEvent, result json.RawMessage, a
 func (o *Operation) note(e OperationEvent) {
 	e.Message = clip(e.Message, maxMessageBytes)
 	kept := o.Events
-	if len(kept) == MaxOperationEvents {
+	if len(kept) == maxOperationEvents {
 		kept = kept[1:]
 		o.EventsDropped++
 	}

@@ -143,14 +143,14 @@ func TestAcceptedAfterItsEvents(t *testing.T) {
 func TestOperationEventsAreBounded(t *testing.T) {
 	o := operationIn(Accepted)
 	var records []*Operation
-	for i := range 3 * MaxOperationEvents {
+	for i := range 3 * maxOperationEvents {
 		m := &iopv1.EdgeCommandEvent{Phase: iopv1.CommandPhase_COMMAND_PHASE_PROGRESS, Message: fmt.Sprint(i), ProgressPercent: uint32(i),
 			OccurredAt: timestamppb.New(at(float64(i)))}
 		o = o.onEvent(m, nil, at(9)).next
 		records = append(records, o)
 	}
-	wantEqual(t, "kept, dropped", []any{len(o.Events), o.EventsDropped}, []any{MaxOperationEvents, 2 * MaxOperationEvents})
-	last := o.Events[MaxOperationEvents-1]
+	wantEqual(t, "kept, dropped", []any{len(o.Events), o.EventsDropped}, []any{maxOperationEvents, 2 * maxOperationEvents})
+	last := o.Events[maxOperationEvents-1]
 	wantEqual(t, "last", []any{last.Message, last.ProgressPercent, last.OccurredAt.Equal(at(191)), last.ReceivedAt.Equal(at(9))}, []any{"191", 191, true, true})
 	for i, r := range records { // no record's entries were overwritten by a later one's
 		if got := r.Events[len(r.Events)-1].Message; got != fmt.Sprint(i) {

@@ -24,11 +24,10 @@ const (
 	CloseGoingAway   = 1001
 	CloseProtocol    = 1002
 	CloseUnsupported = 1003
-	CloseAbnormal    = 1006 // never sent: the peer was gone without a close frame
 	ClosePolicy      = 1008
 	CloseTooBig      = 1009
 
-	closeNoStatus = 1005 // never sent either: the peer's close frame had no code
+	closeNoStatus = 1005 // never sent: the peer's close frame had no code
 )
 
 // RefusedMessage is what Next says of a message that the Client wire doesn't take.
@@ -45,7 +44,7 @@ var (
 	ErrWebSocketRules = &RefusedMessage{CloseProtocol, "a frame against the rules of WebSocket"}
 )
 
-// PeerClosed is what Next says when the peer ended the connection; with CloseAbnormal it didn't say so.
+// PeerClosed is what Next returns when the peer ended the connection. Code is its close frame's; 1006: it sent none.
 type PeerClosed struct{ Code int }
 
 func (p *PeerClosed) Error() string { return "closed by the peer with code " + strconv.Itoa(p.Code) }

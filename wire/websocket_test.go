@@ -192,7 +192,7 @@ func TestWebSocketPeerCloses(t *testing.T) {
 		client.Close()
 		_, err := server.Next()
 		var closed *PeerClosed
-		if !errors.As(err, &closed) || closed.Code != CloseAbnormal {
+		if !errors.As(err, &closed) || closed.Code != websocket.CloseAbnormalClosure {
 			t.Errorf("got %v", err)
 		}
 	})

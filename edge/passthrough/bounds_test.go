@@ -28,7 +28,7 @@ func TestBodiesAreBoundedTogether(t *testing.T) {
 
 // What a request without a length weighs is known once it was read.
 func TestARequestOfUnknownLengthWeighsWhatItHas(t *testing.T) {
-	const requests = heldBytes/MaxBodyBytes + 1
+	const requests = heldBytes/maxBodyBytes + 1
 	s := newSite(t, Options{}, stuck, lease.Provider{Key: key, Models: []string{"m"}, General: requests})
 	ctx, hangUp := context.WithCancel(t.Context())
 	var callers sync.WaitGroup

@@ -20,8 +20,8 @@ import (
 
 // Bounds of what requests may cost the Edge.
 const (
-	// MaxBodyBytes bounds one request.
-	MaxBodyBytes = 16 << 20
+	// maxBodyBytes bounds one request.
+	maxBodyBytes = 16 << 20
 	// heldBytes bounds the bodies that are held at once, those of waiting and of running requests. When it is reached, a
 	// request is refused with 503.
 	heldBytes = 256 << 20
@@ -113,8 +113,8 @@ func (h *Handler) authorized(next http.Handler) http.Handler {
 // complete is one request from its body to the end of its answer.
 func (h *Handler) complete(w http.ResponseWriter, r *http.Request) {
 	weight := max(r.ContentLength, leastHeld)
-	if r.ContentLength < 0 || weight > MaxBodyBytes {
-		weight = MaxBodyBytes // not told, or more than is read
+	if r.ContentLength < 0 || weight > maxBodyBytes {
+		weight = maxBodyBytes // not told, or more than is read
 	}
 	if !h.held.TryAcquire(weight) {
 		fail(w, errOverloaded)

@@ -255,7 +255,7 @@ func TestRefusals(t *testing.T) {
 		"another path":  {"/v1/embeddings", ask, "s3cret", "", 404, "unknown_url"},
 		"the wrong way": {"/v1/models", ask, "s3cret", "", 404, "unknown_url"},
 		"long":          {"/v1/completions", long, "s3cret", "", 400, "context_length_exceeded"},
-		"too large":     {"/v1/completions", strings.Repeat("x", MaxBodyBytes+1), "s3cret", "", 413, "request_too_large"},
+		"too large":     {"/v1/completions", strings.Repeat("x", maxBodyBytes+1), "s3cret", "", 413, "request_too_large"},
 		"a web page":    {"/v1/completions", ask, "s3cret", "https://evil.example", 403, "cross_origin"},
 	} {
 		t.Run(name, func(t *testing.T) {

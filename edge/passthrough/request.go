@@ -10,13 +10,13 @@ import (
 
 // readRequest reads the body and finds its model.
 func readRequest(w http.ResponseWriter, r *http.Request) (body []byte, model string, wrong *refusal) {
-	if r.ContentLength > MaxBodyBytes {
+	if r.ContentLength > maxBodyBytes {
 		return nil, "", errTooLarge
 	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(bodyTime)) // not every writer has deadlines; a test's hasn't
 	var tooLarge *http.MaxBytesError
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBodyBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, "", errTooLarge
