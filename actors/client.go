@@ -111,11 +111,11 @@ func (c *client) stopping() {
 }
 
 func checkClientHello(h *iopv1.ClientHelloRequest) *wire.Fault {
-	if f := checkVersion(h.ProtocolVersion); f != nil {
+	if f := wire.CheckVersion(h.ProtocolVersion); f != nil {
 		return f
 	}
-	if len(h.ClientId) > wire.MaxTextBytes || len(h.Name) > wire.MaxTextBytes || len(h.Version) > wire.MaxTextBytes {
-		return invalid("client_id, name and version are at most 256 bytes each")
+	if over := wire.HelloOver(map[string]string{"client_id": h.ClientId, "name": h.Name, "version": h.Version}, nil); over != nil {
+		return wire.Invalid(over[0])
 	}
 	return nil
 }
@@ -156,5 +156,5 @@ func (c *client) goAway(m *goAway) {
 var (
 	faultClientHelloFirst = &wire.Fault{Code: wire.FailedPrecondition, Message: "the first message must be a ClientHelloRequest"}
 	faultWrongToken       = &wire.Fault{Code: wire.Unauthenticated, Message: "token missing or wrong"}
-	faultNotAnEnvelope    = invalid("a message that is not a decodable Envelope")
+	faultNotAnEnvelope    = wire.Invalid("a message that is not a decodable Envelope")
 )

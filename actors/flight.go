@@ -14,7 +14,7 @@ type flight struct {
 	request  *iopv1.EdgeCommandRequest // until it is sent
 	deadline int64                     // monotonic
 	timer    *time.Timer
-	late     bool       // its time is up, but whether it was written is not settled
+	late     bool       // its time is up, but whether it was written is not known
 	queuedBy *actor.PID // the connection whose queue it waits in
 	token    Token      // of the connection that carried it
 	lost     Token      // of the connection that ended while its link was about to say that it carries it

@@ -44,7 +44,7 @@ func TestHelloLimits(t *testing.T) {
 		"name":             {func(h *iopv1.EdgeHelloRequest) { h.Name += "x" }, "name", wire.InvalidRequest},
 		"version text":     {func(h *iopv1.EdgeHelloRequest) { h.Version += "x" }, "version", wire.InvalidRequest},
 		"instance":         {func(h *iopv1.EdgeHelloRequest) { h.InstanceId += "x" }, "instance_id", wire.InvalidRequest},
-		"labels":           {func(h *iopv1.EdgeHelloRequest) { h.Labels["one more"] = "" }, "64 labels", wire.InvalidRequest},
+		"labels":           {func(h *iopv1.EdgeHelloRequest) { h.Labels["one more"] = "" }, "65 labels are over 64", wire.InvalidRequest},
 		"label key":        {func(h *iopv1.EdgeHelloRequest) { h.Labels = map[string]string{strings.Repeat("k", 257): ""} }, "label", wire.InvalidRequest},
 		"label value":      {func(h *iopv1.EdgeHelloRequest) { h.Labels = map[string]string{"": strings.Repeat("v", 257)} }, "label", wire.InvalidRequest},
 		"operations":       {func(h *iopv1.EdgeHelloRequest) { h.Operations = append(h.Operations, "") }, "128 operations", wire.InvalidRequest},

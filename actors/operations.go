@@ -11,7 +11,7 @@ import (
 )
 
 // operations owns every command's record and the idempotency keys. It alone changes a record and answers who asked for the
-// command; what states there are is in opstate.go, what is kept in oplog.go.
+// command; what states there are is in operation.go, how they follow in opstate.go, what is kept in oplog.go.
 type operations struct {
 	sys *System
 	log *oplog
@@ -57,8 +57,8 @@ func (m *commandAsk) named(operationID string) {
 }
 
 const (
-	// settleTime is how long a connection has to say whether a command whose time is up was written.
-	settleTime = 5 * time.Second
+	// withdrawTime is how long a connection has to say whether a command whose time is up was written.
+	withdrawTime = 5 * time.Second
 	// queryIDs is how many commands one question to a returned Edge names at most, and queryIDBytes an upper bound of what each
 	// takes in its frame.
 	queryIDs     = 1000
@@ -100,10 +100,10 @@ func (p *operations) Receive(ctx actor.Context) {
 		m.to <- p.audit(m.edgeID)
 	case *underWayAsk:
 		m.to <- p.underWay()
-	case *settleAll:
-		p.settleAll(ctx, m)
-	case *settleDue:
-		p.settleRest(ctx)
+	case *endAll:
+		p.endAll(ctx, m)
+	case *endDue:
+		p.endRest(ctx)
 	}
 }
 
@@ -196,7 +196,7 @@ func (p *operations) refused(ctx actor.Context, m *commandRefused) {
 	if e == nil || !e.op.unsent() {
 		return
 	}
-	defer p.settled(m.operationID)
+	defer p.writtenKnown(m.operationID)
 	if e.flight.told || e.op.State == Unknown {
 		e.flight.fault = m.fault
 		p.apply(ctx, e, e.op.onExpired("never sent: "+m.fault.Message, time.Now()), time.Time{})
@@ -238,7 +238,7 @@ func (p *operations) sent(ctx actor.Context, m *commandSent) {
 	case p.ending != nil:
 		p.stopped(ctx, e)
 	}
-	p.settled(m.operationID)
+	p.writtenKnown(m.operationID)
 }
 
 // withdrawn: it was taken back unwritten, because its time is up, or because its connection ended and another may carry it.
@@ -254,7 +254,7 @@ func (p *operations) withdrawn(ctx actor.Context, id string) {
 	}
 	e.flight.fault = faultNotSent
 	p.apply(ctx, e, e.op.onExpired("never sent: its time was up", time.Now()), time.Time{})
-	p.settled(id)
+	p.writtenKnown(id)
 }
 
 // lost: what could not be taken back was written, though the link's word of that may still be on its way.
@@ -286,10 +286,10 @@ func (p *operations) timeout(ctx actor.Context, id string) {
 	case e == nil:
 	case e.op.State == Sent, e.op.State == Pending && e.flight.late:
 		p.noAnswer(ctx, e)
-		p.settled(id)
+		p.writtenKnown(id)
 	case e.op.State == Pending:
 		e.flight.late = true
-		e.flight.timer = p.sys.after(settleTime, ctx.Self(), &commandTimeout{id})
+		e.flight.timer = p.sys.after(withdrawTime, ctx.Self(), &commandTimeout{id})
 		if e.flight.queuedBy != nil {
 			ctx.Send(e.flight.queuedBy, &withdraw{id})
 		}

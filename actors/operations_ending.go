@@ -11,21 +11,21 @@ import (
 
 // Drain → operations, and operations → itself.
 type (
-	settleAll struct{ done chan<- struct{} }
-	settleDue struct{}
+	endAll struct{ done chan<- struct{} }
+	endDue struct{}
 )
 
 // endingTime is how long a connection then has to say whether a command was written.
 const endingTime = time.Second
 
-// ending is what the process's end still waits for: commands of which it isn't settled whether they were written.
+// ending is what the process's end still waits for: commands of which it isn't known whether they were written.
 type ending struct {
 	open  map[string]struct{}
 	timer *time.Timer
 	done  chan<- struct{} // nil once it was closed
 }
 
-func (p *operations) settleAll(ctx actor.Context, m *settleAll) {
+func (p *operations) endAll(ctx actor.Context, m *endAll) {
 	p.ending = &ending{open: map[string]struct{}{}, done: m.done}
 	for id, e := range p.log.entries {
 		switch e.op.State {
@@ -38,12 +38,12 @@ func (p *operations) settleAll(ctx actor.Context, m *settleAll) {
 			}
 		}
 	}
-	p.ending.timer = p.sys.after(endingTime, ctx.Self(), &settleDue{})
-	p.settled("")
+	p.ending.timer = p.sys.after(endingTime, ctx.Self(), &endDue{})
+	p.writtenKnown("")
 }
 
-// settleRest: nobody said in time whether these were written.
-func (p *operations) settleRest(ctx actor.Context) {
+// endRest: nobody said in time whether these were written.
+func (p *operations) endRest(ctx actor.Context) {
 	if p.ending == nil {
 		return
 	}
@@ -53,11 +53,11 @@ func (p *operations) settleRest(ctx actor.Context) {
 		}
 	}
 	clear(p.ending.open)
-	p.settled("")
+	p.writtenKnown("")
 }
 
-// settled: it is known now whether this command was written.
-func (p *operations) settled(id string) {
+// writtenKnown: it is known now whether this command was written.
+func (p *operations) writtenKnown(id string) {
 	if p.ending == nil || p.ending.done == nil {
 		return
 	}

@@ -108,7 +108,7 @@ func (s *System) Command(ctx context.Context, ask *CommandAsk) CommandReply {
 	to, recorded := make(chan CommandReply, 1), make(chan string, 1)
 	s.root().Send(s.operations, &commandAsk{ask: ask, request: request, recorded: recorded, to: to})
 	s.logCommand(ask, recorded)
-	timer := time.NewTimer(ask.Timeout + settleTime + answerTime)
+	timer := time.NewTimer(ask.Timeout + withdrawTime + answerTime)
 	defer timer.Stop()
 	select {
 	case r := <-to:

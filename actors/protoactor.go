@@ -8,8 +8,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// What must know protoactor's ways is in this file. Its version is pinned; the faults that shaped this are in
-// docs/architecture.md.
+// What must know protoactor's ways is in this file. Its version is pinned. These of its faults shaped what is here, and how the
+// actors are written:
+//   - whoever sends to a bounded mailbox that is full spins, and so does whoever sends to a nil PID;
+//   - by default a parent that panics stops all its children first, and is restarted without its state;
+//   - a panic in Stopping hangs the stop of the parent;
+//   - what waits in the mailbox of an actor that is stopped is dropped, and not even told as a dead letter;
+//   - a Future can have a result and an error, and wakes one waiter;
+//   - dead letters are logged whole, tokens included.
 
 // The library's table of processes is 1,024 maps of so many shards each. With its own 32 these are 32,768 small maps, which take 12 MB
 // once each has held a process; a lock for each thousandth of the processes is plenty.

@@ -103,7 +103,7 @@ func (r *reader) snapshot(frame []byte, m *iopv1.EdgeStatusResponse) *Snapshot {
 
 // fault tells the actor what the peer did; its last word ends the link.
 func (r *reader) fault(sentence string) wire.Next {
-	r.send(&linkFault{invalid(sentence)})
+	r.send(&linkFault{wire.Invalid(sentence)})
 	return wire.Halt
 }
 

@@ -1,7 +1,7 @@
 // Package actors is the Control Plane without its fronts: who is connected, what was asked of Edges and what came of it.
 // System has the tree of actors and what fronts may ask. Each connection to an Edge is an actor that holds a token; the registry
 // gives tokens out, and whoever holds the newest owns the id. What is decided about ids, operations and events is in plain types
-// (table, oplog, opstate, history), which the actors carry out.
+// (table, oplog, Operation, pending, flight, history), which the actors carry out.
 //
 // Actors never block: they wait neither for a socket, nor for a log, nor for one another.
 package actors
@@ -124,9 +124,9 @@ func (s *System) Drain(ctx context.Context) {
 		}
 	}
 	s.giveUp()
-	settled := make(chan struct{})
-	s.root().Send(s.operations, &settleAll{done: settled})
-	_, _ = await(context.WithoutCancel(ctx), settled)
+	ended := make(chan struct{})
+	s.root().Send(s.operations, &endAll{done: ended})
+	_, _ = await(context.WithoutCancel(ctx), ended)
 }
 
 // busy asks whether there is still something to wait for, and whether there is time to.

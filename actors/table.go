@@ -105,7 +105,7 @@ func (t *table) grant(c claim, old *View, now time.Time) *View {
 	h := c.hello
 	v := &View{
 		EdgeID: h.EdgeId, Name: h.Name, Version: h.Version, InstanceID: h.InstanceId,
-		Labels: NewLabels(h.Labels), Operations: NewOperationList(h.Operations),
+		Labels: NewLabels(h.Labels), Operations: NewOperationNames(h.Operations),
 		Connected: true, ConnectedAt: now, Connections: 1,
 		Pulse: c.pulse, token: t.lastToken, pid: c.pid,
 	}

@@ -18,7 +18,7 @@ type View struct {
 	Version    string
 	InstanceID string
 	Labels     Labels
-	Operations OperationList // empty: the Edge doesn't say
+	Operations OperationNames // empty: the Edge doesn't say
 
 	Connected        bool
 	ConnectedAt      time.Time

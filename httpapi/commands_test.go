@@ -15,7 +15,7 @@ import (
 // commandServer has one Edge, x, that lists operations, and one, any, that doesn't; the ask that came through is kept.
 func commandServer(reply func(ask *actors.CommandAsk) actors.CommandReply, change ...func(*Options)) (*Server, *[]*actors.CommandAsk) {
 	x := connectedEdge("x", nil)
-	x.Operations = actors.NewOperationList([]string{"node.drain", "node.resume"})
+	x.Operations = actors.NewOperationNames([]string{"node.drain", "node.resume"})
 	var asks []*actors.CommandAsk
 	plane := &fakePlane{views: []*actors.View{x, connectedEdge("any", nil), goneEdge("gone", nil)}}
 	plane.command = func(_ context.Context, ask *actors.CommandAsk) actors.CommandReply {

@@ -16,7 +16,7 @@ import (
 func TestEdgeView(t *testing.T) {
 	full := connectedEdge("seoul-1", site("seoul-1", time.Now().Add(-3*time.Second)))
 	full.Labels = actors.NewLabels(map[string]string{"zone": "b", "region": "kr", `q"`: "\x01"})
-	full.Operations = actors.NewOperationList([]string{"node.drain"})
+	full.Operations = actors.NewOperationNames([]string{"node.drain"})
 	full.Takeovers, full.ConflictUntil = 2, time.Now().Add(time.Minute)
 	bare := &actors.View{EdgeID: "bare", Pulse: actors.NewPulse(0, 0, nil)}
 	s := newServer(&fakePlane{views: []*actors.View{full, bare, goneEdge("gone", nil), staleEdge("quiet", nil)}})

@@ -226,7 +226,7 @@ func edgeSamples() []sample {
 	with(413, func(x *sample) { x.body = `{"operation":"` + strings.Repeat("x", maxBodyBytes) + `"}` })
 	with(415, func(x *sample) { x.headers = []string{"Content-Type", "text/plain"} })
 	with(422, func(x *sample) {
-		x.plane = func(p *fakePlane) { p.views[0].Operations = actors.NewOperationList([]string{"y"}) }
+		x.plane = func(p *fakePlane) { p.views[0].Operations = actors.NewOperationNames([]string{"y"}) }
 	})
 	with(500, func(x *sample) { x.plane = func(p *fakePlane) { p.command = nil } })
 	return all
@@ -236,7 +236,7 @@ func edgeSamples() []sample {
 func viewSamples() []sample {
 	now, n := time.Now(), uint64(3)
 	rich := connectedEdge("x", site("x", now))
-	rich.Labels, rich.Operations, rich.ConflictUntil = actors.NewLabels(map[string]string{"a": "b"}), actors.NewOperationList([]string{"x"}), now.Add(time.Minute)
+	rich.Labels, rich.Operations, rich.ConflictUntil = actors.NewLabels(map[string]string{"a": "b"}), actors.NewOperationNames([]string{"x"}), now.Add(time.Minute)
 	richPlane := func(p *fakePlane) {
 		p.views = []*actors.View{goneEdge("w", site("w", now)), rich, staleEdge("y", nil)}
 		p.status = func(string, time.Duration) actors.StatusReply { return answered(site("x", now)) }

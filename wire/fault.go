@@ -37,6 +37,9 @@ type Fault struct {
 
 func (f *Fault) Error() string { return string(f.Code) + ": " + f.Message }
 
+// Invalid is the fault of a message that breaks a rule of form.
+func Invalid(sentence string) *Fault { return &Fault{Code: InvalidRequest, Message: sentence} }
+
 var wireCodes = map[Code]iopv1.ErrorCode{
 	InvalidRequest:     iopv1.ErrorCode_ERROR_CODE_INVALID_ARGUMENT,
 	Unauthenticated:    iopv1.ErrorCode_ERROR_CODE_UNAUTHENTICATED,

@@ -16,8 +16,16 @@ const (
 	MaxOperationBytes = 128 // of one's name
 )
 
-// HelloOver tells what of a hello's texts, by the names that the reader knows them by, and of its labels is over the limits, in
-// order; nil when nothing is. Whoever says a hello that is would be refused for ever.
+// CheckVersion refuses a protocol version that isn't spoken here; 0 counts as 1.
+func CheckVersion(v uint32) *Fault {
+	if v == 0 || v == ProtocolVersion {
+		return nil
+	}
+	return &Fault{Code: FailedPrecondition, Message: fmt.Sprintf("protocol version %d is not supported; supported: %d", v, ProtocolVersion)}
+}
+
+// HelloOver lists, sorted, which texts (by the given names) and labels are over the limits; nil when none is. A peer that
+// sends such a hello would be refused for ever.
 func HelloOver(texts, labels map[string]string) (over []string) {
 	for name, s := range texts {
 		if len(s) > MaxTextBytes {

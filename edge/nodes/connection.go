@@ -63,9 +63,9 @@ func (c *connection) next() (*iopv1.NodeEnvelope, bool) {
 	}
 	switch {
 	case errors.Is(err, wire.ErrFrameLength):
-		return nil, c.refuse(0, invalid("a frame's length must be from 1 byte to the limit in force"))
+		return nil, c.refuse(0, wire.Invalid("a frame's length must be from 1 byte to the limit in force"))
 	case errors.Is(err, wire.ErrUndecodable):
-		return nil, c.refuse(0, invalid("a frame that is not a decodable NodeEnvelope"))
+		return nil, c.refuse(0, wire.Invalid("a frame that is not a decodable NodeEnvelope"))
 	}
 	return e, err == nil
 }

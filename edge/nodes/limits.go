@@ -19,14 +19,13 @@ const (
 // checkHello judges the form of a hello; nil when it is good.
 func checkHello(h *iopv1.NodeHelloRequest) *wire.Fault {
 	if !wire.ValidEdgeID(h.NodeId) {
-		return invalid("node_id must be 1 to 128 ASCII letters, digits, '.', '_', '-' or ':', the first a letter or digit")
+		return wire.Invalid("node_id must be 1 to 128 ASCII letters, digits, '.', '_', '-' or ':', the first a letter or digit")
 	}
-	if h.ProtocolVersion > wire.ProtocolVersion {
-		return &wire.Fault{Code: wire.FailedPrecondition,
-			Message: fmt.Sprintf("protocol version %d is not supported; supported: %d", h.ProtocolVersion, wire.ProtocolVersion)}
+	if f := wire.CheckVersion(h.ProtocolVersion); f != nil {
+		return f
 	}
 	if over := wire.HelloOver(map[string]string{"name": h.Name, "version": h.Version, "instance_id": h.InstanceId}, h.Labels); over != nil {
-		return invalid(over[0])
+		return wire.Invalid(over[0])
 	}
 	return nil
 }
@@ -47,26 +46,22 @@ func admit(n *Node, token string) *wire.Fault {
 // its providers.
 func checkProviders(providers []*iopv1.EdgeProviderSnapshot) *wire.Fault {
 	if len(providers) > wire.MaxNodeProviders {
-		return invalid(fmt.Sprintf("over %d providers", wire.MaxNodeProviders))
+		return wire.Invalid(fmt.Sprintf("over %d providers", wire.MaxNodeProviders))
 	}
 	ids := make(map[string]bool, len(providers))
 	for _, p := range providers {
 		if !wire.ValidEdgeID(p.ProviderId) || ids[p.ProviderId] {
-			return invalid("a provider_id is off the rule for ids, or named twice")
+			return wire.Invalid("a provider_id is off the rule for ids, or named twice")
 		}
 		ids[p.ProviderId] = true
 		if len(p.Type) > wire.MaxTextBytes || len(p.Models) > maxModels {
-			return invalid(fmt.Sprintf("a provider's type is over %d bytes, or it has over %d models", wire.MaxTextBytes, maxModels))
+			return wire.Invalid(fmt.Sprintf("a provider's type is over %d bytes, or it has over %d models", wire.MaxTextBytes, maxModels))
 		}
 		for _, m := range p.Models {
 			if len(m) > wire.MaxTextBytes {
-				return invalid(fmt.Sprintf("a model's name is over %d bytes", wire.MaxTextBytes))
+				return wire.Invalid(fmt.Sprintf("a model's name is over %d bytes", wire.MaxTextBytes))
 			}
 		}
 	}
 	return nil
-}
-
-func invalid(sentence string) *wire.Fault {
-	return &wire.Fault{Code: wire.InvalidRequest, Message: sentence}
 }

@@ -13,12 +13,12 @@ import (
 	"iop/internal/testkit"
 )
 
-func TestOperationList(t *testing.T) {
+func TestOperationNames(t *testing.T) {
 	text := rapid.OneOf(rapid.String(), rapid.StringOfN(rapid.Rune(), 100, 200, 256), rapid.Just(""))
 	lists := rapid.SliceOfN(text, 0, 20)
 	rapid.Check(t, func(t *rapid.T) {
 		names, others := lists.Draw(t, "names"), lists.Draw(t, "others")
-		l := NewOperationList(names)
+		l := NewOperationNames(names)
 		if got := slices.Collect(l.All()); !slices.Equal(got, names) {
 			t.Fatalf("got %q, want %q", got, names)
 		}
@@ -30,7 +30,7 @@ func TestOperationList(t *testing.T) {
 				t.Fatalf("%q: %v", name, got)
 			}
 		}
-		if got := NewOperationList(others) == l; got != slices.Equal(names, others) {
+		if got := NewOperationNames(others) == l; got != slices.Equal(names, others) {
 			t.Fatalf("the same as %q: %v", others, got)
 		}
 	})
