@@ -35,6 +35,7 @@ type call struct {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	beginAnswer(r)
 	c := &call{ResponseWriter: w, s: s, r: r, id: requestID(r.Header)}
 	h := w.Header()
 	h.Set(requestIDHeader, c.id)

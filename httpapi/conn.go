@@ -1,9 +1,10 @@
 package httpapi
 
 import (
-	"bytes"
+	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"time"
 
@@ -25,20 +26,49 @@ func (l boundedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return boundedConn{c}, nil
+	return &boundedConn{Conn: c}, nil
 }
 
 // boundedConn writes in pieces under a deadline each. It is also where net/http's own refusals, which reach no
-// handler and are plain text, become problems.
-type boundedConn struct{ net.Conn }
+// handler and are plain text or nothing, become problems. They are known by their moment: what is written while no
+// request is being answered is one. Their bytes say nothing, for a part of an answer may begin with the same ones.
+type boundedConn struct {
+	net.Conn
+	answering bool // from a handler's beginning until its answer is out; one goroutine serves a connection, and this is its own
+}
 
-func (c boundedConn) Write(p []byte) (int, error) {
-	if isOwnRefusal(p) {
-		if _, err := c.Conn.Write(headProblem()); err != nil {
-			return 0, err
-		}
-		return len(p), nil
+type connKey struct{}
+
+// rememberConn lets the handlers of a connection find it.
+func rememberConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// beginAnswer tells a request's connection that a handler answers from now on.
+func beginAnswer(r *http.Request) {
+	if c, ok := r.Context().Value(connKey{}).(*boundedConn); ok {
+		c.answering = true
 	}
+}
+
+// endAnswer hears of a connection's states: it is idle once an answer is out and before the next request is read.
+func endAnswer(c net.Conn, state http.ConnState) {
+	if state == http.StateIdle {
+		c.(*boundedConn).answering = false
+	}
+}
+
+func (c *boundedConn) Write(p []byte) (int, error) {
+	if c.answering {
+		return c.write(p)
+	}
+	if _, err := c.write(headProblem()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func (c *boundedConn) write(p []byte) (int, error) {
 	written := 0
 	for {
 		piece := p[written:min(len(p), written+writePiece)]
@@ -54,31 +84,11 @@ func (c boundedConn) Write(p []byte) (int, error) {
 }
 
 // CloseWrite lets net/http end its half and wait a moment, so that a reset doesn't eat the last answer.
-func (c boundedConn) CloseWrite() error {
+func (c *boundedConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
 	return nil
-}
-
-var (
-	statusLine    = []byte("HTTP/1.1 ")
-	expectFailed  = []byte("HTTP/1.1 417 ") // an Expect that net/http doesn't know; no handler here answers so
-	plainRefusal  = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
-	longestReason = 128
-)
-
-// isOwnRefusal knows net/http's answer to a head that it can't read: one write of a status line, exactly these two
-// headers and a text. No handler here answers so, and none writes a line break inside a JSON string.
-func isOwnRefusal(p []byte) bool {
-	if !bytes.HasPrefix(p, statusLine) {
-		return false
-	}
-	if bytes.HasPrefix(p, expectFailed) {
-		return true
-	}
-	end := bytes.IndexByte(p[:min(len(p), longestReason)], '\r')
-	return end > 0 && bytes.HasPrefix(p[end:], plainRefusal)
 }
 
 // headProblem is the whole answer to a head that can't be read; the connection ends with it.

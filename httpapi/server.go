@@ -102,6 +102,8 @@ func New(opts Options) *Server {
 		ReadHeaderTimeout:            arrivalTime,
 		IdleTimeout:                  idleTime,
 		MaxHeaderBytes:               maxHeadBytes,
+		ConnContext:                  rememberConn,
+		ConnState:                    endAnswer,
 		DisableGeneralOptionsHandler: true, // OPTIONS * gets a problem like the rest
 		ErrorLog:                     log.New(debugWriter{opts.Log}, "", 0),
 	}
