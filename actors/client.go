@@ -143,13 +143,13 @@ func (c *client) refuseHello(f *wire.Fault, replyTo uint64, code int) {
 
 func (c *client) refuse(f *wire.Fault, replyTo uint64, code int) {
 	if f != nil {
-		c.send(f.Envelope(replyTo))
+		c.conn.SendControl(f.Envelope(replyTo))
 	}
 	c.conn.FinishWith(code)
 }
 
 func (c *client) goAway(m *goAway) {
-	c.send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, "the Control Plane is stopping", m.reconnectAfter))
+	c.conn.SendControl(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, "the Control Plane is stopping", m.reconnectAfter))
 	c.conn.FinishWith(wire.CloseGoingAway)
 }
 

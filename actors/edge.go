@@ -191,7 +191,7 @@ func (e *edge) decided(ctx actor.Context, m *decided) {
 
 // turnAway sends an Edge away for now.
 func (e *edge) turnAway(ctx actor.Context, after time.Duration) {
-	e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_OVERLOADED, "no room for another Edge now", after), "")
+	e.link.SendControl(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_OVERLOADED, "no room for another Edge now", after))
 	e.link.Finish()
 	e.end(ctx, ConnectionClosed)
 }

@@ -19,7 +19,7 @@ func (e *edge) superseded(ctx actor.Context, view *View) {
 		return
 	}
 	e.takeBackAll(ctx) // for the newer connection to carry
-	e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SUPERSEDED, "a newer connection claimed this edge_id", 0), "")
+	e.link.SendControl(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SUPERSEDED, "a newer connection claimed this edge_id", 0))
 	e.link.Finish()
 	e.phase, e.reason = closing, ConnectionClosed
 	e.failPending(ctx, StatusReply{View: view, Fault: faultSuperseded})
@@ -34,7 +34,7 @@ func (e *edge) goAway(ctx actor.Context, m *goAway) {
 		e.end(ctx, Shutdown)
 		return
 	}
-	e.link.Send(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, "the Control Plane is stopping", m.reconnectAfter), "")
+	e.link.SendControl(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, "the Control Plane is stopping", m.reconnectAfter))
 	if e.serves() {
 		e.phase = draining
 		e.drain(ctx)
@@ -73,7 +73,7 @@ func (e *edge) silent(ctx actor.Context) {
 // refuse says no as the last word of this connection.
 func (e *edge) refuse(ctx actor.Context, f *wire.Fault, replyTo uint64) {
 	e.takeBackAll(ctx)
-	e.link.Send(f.Envelope(replyTo), "")
+	e.link.SendControl(f.Envelope(replyTo))
 	e.link.Finish()
 	e.end(ctx, ProtocolError)
 }

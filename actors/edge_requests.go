@@ -98,8 +98,8 @@ func (e *edge) query(ctx actor.Context, m *queryCommands) {
 	}
 	now := e.sys.clock.mono()
 	id, _ := e.pending.add(m, now+int64(queryTime), now)
-	e.link.Send(&iopv1.Envelope{Id: id, Body: &iopv1.Envelope_EdgeCommandQueryRequest{
-		EdgeCommandQueryRequest: &iopv1.EdgeCommandQueryRequest{CommandIds: m.ids}}}, "")
+	e.link.SendControl(&iopv1.Envelope{Id: id, Body: &iopv1.Envelope_EdgeCommandQueryRequest{
+		EdgeCommandQueryRequest: &iopv1.EdgeCommandQueryRequest{CommandIds: m.ids}}})
 }
 
 // ping asks the peer for a sign of life, because another instance claims the id.
@@ -108,5 +108,5 @@ func (e *edge) ping(m *probeOwner) {
 		return // the end of this connection decides the claim
 	}
 	id, _ := e.pending.add(m, m.deadline, e.sys.clock.mono())
-	e.link.Send(&iopv1.Envelope{Id: id, Body: &iopv1.Envelope_Ping{Ping: &iopv1.Ping{}}}, "")
+	e.link.SendControl(&iopv1.Envelope{Id: id, Body: &iopv1.Envelope_Ping{Ping: &iopv1.Ping{}}})
 }

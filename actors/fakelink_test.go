@@ -31,6 +31,8 @@ func (l *fakeLink) Send(_ *iopv1.Envelope, tag string) wire.SendResult {
 	return l.result
 }
 
+func (l *fakeLink) SendControl(e *iopv1.Envelope) wire.SendResult { return l.Send(e, "") }
+
 func (l *fakeLink) Ended() bool                      { return false }
 func (l *fakeLink) OverTLS() bool                    { return false }
 func (l *fakeLink) PeerDNSNames() []string           { return nil }

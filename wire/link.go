@@ -25,6 +25,9 @@ const (
 type Link interface {
 	// Send encodes and hands over one envelope. A tag that isn't empty names it for FrameBegun and Withdraw.
 	Send(e *iopv1.Envelope, tag string) SendResult
+	// SendControl is Send for what is about the connection itself, such as a Ping or a GoAway: it has a place even where the queue is
+	// full. So it is for what its sender says seldom, and never as often as the peer makes it.
+	SendControl(e *iopv1.Envelope) SendResult
 	// SendFrame hands over a frame that is encoded already (AppendFrame, AppendPong) and copies it if it must wait.
 	SendFrame(frame []byte) SendResult
 	// Withdraw takes a waiting frame back; false when there is none, as after FrameBegun.
@@ -52,7 +55,7 @@ type LinkEvents interface {
 // LinkOptions bound a link.
 type LinkOptions struct {
 	// MaxQueueFrames and MaxQueueBytes bound what waits to be written; beyond them Send answers Full. One frame
-	// always fits an empty queue.
+	// always fits an empty queue, and a SendControl any.
 	MaxQueueFrames int
 	MaxQueueBytes  int
 	// WriteTimeout is how long a write may stand still.

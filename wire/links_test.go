@@ -321,6 +321,27 @@ func TestLinkFull(t *testing.T) {
 	})
 }
 
+// TestLinkControlHasAPlace: what is said to a peer that is slow to read, about the connection itself, comes behind all that waits.
+func TestLinkControlHasAPlace(t *testing.T) {
+	eachRig(t, LinkOptions{MaxQueueFrames: 5, MaxQueueBytes: 1 << 20, WriteTimeout: 20 * time.Second}, func(t *testing.T, r *rig) {
+		ended := r.serveReader()
+		n := r.fill(t, 40_000)
+		for i := n + 1; i <= n+3; i++ {
+			if got := r.link.SendControl(numbered(i, 20)); got != Sent && got != Queued {
+				t.Errorf("frame %d: %v", i, got)
+			}
+		}
+		r.link.Finish()
+		ids, err := r.numbers(t)
+		wantPoliteEnd(t, err)
+		if len(ids) != int(n+3) || ids[n+2] != n+3 {
+			t.Errorf("%d frames came, the last %d; taken were %d and 3", len(ids), ids[len(ids)-1], n)
+		}
+		r.peer.Close()
+		<-ended
+	})
+}
+
 // fill sends tagged frames until one is refused, and says how many were taken.
 func (r *rig) fill(t *testing.T, size int) (taken uint64) {
 	t.Helper()

@@ -21,7 +21,7 @@ func (o *outbox) fits(bytes int) bool {
 	return len(o.waiting) == 0 || len(o.waiting) < o.opts.MaxQueueFrames && o.bytes+bytes <= o.opts.MaxQueueBytes
 }
 
-// push takes a frame whatever waits: its owner asks fits first, except for a link's one last word.
+// push takes a frame whatever waits: its owner asks fits first, except for what has a place always.
 func (o *outbox) push(f outFrame) {
 	o.waiting = append(o.waiting, f)
 	o.count(1, len(f.payload))

@@ -86,7 +86,10 @@ func (l *PolledLink) SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now
 }
 
 // Send implements Link. An envelope that can't be encoded (text that isn't UTF-8) is refused as Full.
-func (l *PolledLink) Send(e *iopv1.Envelope, tag string) SendResult { return send(l, e, tag) }
+func (l *PolledLink) Send(e *iopv1.Envelope, tag string) SendResult { return send(l, e, tag, ifRoom) }
+
+// SendControl implements Link.
+func (l *PolledLink) SendControl(e *iopv1.Envelope) SendResult { return send(l, e, "", always) }
 
 // SendFrame implements Link.
 func (l *PolledLink) SendFrame(frame []byte) SendResult { return sendFrame(l, frame) }

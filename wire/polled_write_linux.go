@@ -8,13 +8,13 @@ import (
 
 // How a PolledLink writes, and what waits to be written.
 
-func (l *PolledLink) hand(frame []byte, tag string) SendResult {
+func (l *PolledLink) hand(frame []byte, tag string, place place) SendResult {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.ended:
 		return Closed
-	case l.out != nil && !l.out.outbox.fits(len(frame)):
+	case place == ifRoom && l.out != nil && !l.out.outbox.fits(len(frame)):
 		return Full
 	case l.out != nil || tag != "" && !hasRoom(l.fd): // there will be an event when it has room
 		l.queueLocked(frame, tag)

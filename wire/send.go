@@ -12,12 +12,20 @@ import (
 // that would need the way back to its link, in every idle link.
 type frameHander interface {
 	// hand takes a whole frame, with its header, and keeps none of its bytes.
-	hand(frame []byte, tag string) SendResult
+	hand(frame []byte, tag string, place place) SendResult
 	traffic() *Traffic
 }
 
-// send is Send of a link. An envelope that can't be encoded (text that isn't UTF-8) is refused as Full.
-func send(l frameHander, e *iopv1.Envelope, tag string) SendResult {
+// place is whether a frame has a place in a full queue.
+type place bool
+
+const (
+	ifRoom place = false
+	always place = true
+)
+
+// send is Send or SendControl of a link. An envelope that can't be encoded (text that isn't UTF-8) is refused as Full.
+func send(l frameHander, e *iopv1.Envelope, tag string, place place) SendResult {
 	b := buffers.Get().(*[]byte)
 	defer putBuffer(b)
 	frame, err := AppendFrame((*b)[:0], e)
@@ -25,12 +33,12 @@ func send(l frameHander, e *iopv1.Envelope, tag string) SendResult {
 	if err != nil {
 		return Full
 	}
-	return l.traffic().sent(frame, l.hand(frame, tag))
+	return l.traffic().sent(frame, l.hand(frame, tag, place))
 }
 
 // sendFrame is SendFrame of a link.
 func sendFrame(l frameHander, frame []byte) SendResult {
-	return l.traffic().sent(frame, l.hand(frame, ""))
+	return l.traffic().sent(frame, l.hand(frame, "", ifRoom))
 }
 
 // sendPong answers a Ping with what AppendPong makes of it, and allocates nothing.

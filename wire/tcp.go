@@ -72,21 +72,24 @@ func (l *TCPLink) SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now ti
 }
 
 // Send implements Link. An envelope that can't be encoded (text that isn't UTF-8) is refused as Full.
-func (l *TCPLink) Send(e *iopv1.Envelope, tag string) SendResult { return send(l, e, tag) }
+func (l *TCPLink) Send(e *iopv1.Envelope, tag string) SendResult { return send(l, e, tag, ifRoom) }
+
+// SendControl implements Link.
+func (l *TCPLink) SendControl(e *iopv1.Envelope) SendResult { return send(l, e, "", always) }
 
 // SendFrame implements Link.
 func (l *TCPLink) SendFrame(frame []byte) SendResult { return sendFrame(l, frame) }
 
 func (l *TCPLink) traffic() *Traffic { return l.opts.Traffic }
 
-func (l *TCPLink) hand(frame []byte, tag string) SendResult {
+func (l *TCPLink) hand(frame []byte, tag string, place place) SendResult {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.ended:
 		return Closed
 	case l.try == nil || l.writing || tag != "" && !l.try.hasRoom():
-		return l.queueLocked(frame, tag)
+		return l.queueLocked(frame, tag, place)
 	}
 	if tag != "" {
 		l.events.FrameBegun(tag)
@@ -101,16 +104,16 @@ func (l *TCPLink) hand(frame []byte, tag string) SendResult {
 		}
 	case written == len(frame):
 	case written > 0 || tag != "": // nothing waits, so that the rest has a place; and it can't be withdrawn
-		l.queueLocked(frame[written:], "")
+		l.queueLocked(frame[written:], "", place)
 	default:
-		return l.queueLocked(frame, "")
+		return l.queueLocked(frame, "", place)
 	}
 	return Sent
 }
 
-// queueLocked copies a frame into the queue, if it has room, and sees to it that somebody writes it.
-func (l *TCPLink) queueLocked(frame []byte, tag string) SendResult {
-	if !l.outbox.fits(len(frame)) {
+// queueLocked copies a frame into the queue, if it has a place there, and sees to it that somebody writes it.
+func (l *TCPLink) queueLocked(frame []byte, tag string, place place) SendResult {
+	if place == ifRoom && !l.outbox.fits(len(frame)) {
 		return Full
 	}
 	l.outbox.push(outFrame{payload: append([]byte(nil), frame...), tag: tag})

@@ -156,7 +156,7 @@ func (c *WebSocketConn) readError(err error) error {
 
 func (c *WebSocketConn) answerPing(data string) error {
 	c.alive()
-	if r := c.write(opPong, []byte(data), ""); r == Full {
+	if r := c.write(opPong, []byte(data), "", ifRoom); r == Full {
 		c.Abort() // it pings and doesn't read
 	}
 	return nil
@@ -169,22 +169,27 @@ func (c *WebSocketConn) alive() {
 }
 
 // Send implements Link.
-func (c *WebSocketConn) Send(e *iopv1.Envelope, tag string) SendResult { return send(c, e, tag) }
+func (c *WebSocketConn) Send(e *iopv1.Envelope, tag string) SendResult {
+	return send(c, e, tag, ifRoom)
+}
+
+// SendControl implements Link.
+func (c *WebSocketConn) SendControl(e *iopv1.Envelope) SendResult { return send(c, e, "", always) }
 
 // SendFrame implements Link. The frame comes with the header of the Edge wire, which is left out here.
 func (c *WebSocketConn) SendFrame(frame []byte) SendResult { return sendFrame(c, frame) }
 
 func (c *WebSocketConn) traffic() *Traffic { return c.link.opts.Traffic }
 
-func (c *WebSocketConn) hand(frame []byte, tag string) SendResult {
-	return c.write(opBinary, frame[HeaderBytes:], tag)
+func (c *WebSocketConn) hand(frame []byte, tag string, place place) SendResult {
+	return c.write(opBinary, frame[HeaderBytes:], tag, place)
 }
 
-func (c *WebSocketConn) write(opcode byte, payload []byte, tag string) SendResult {
+func (c *WebSocketConn) write(opcode byte, payload []byte, tag string, place place) SendResult {
 	b := buffers.Get().(*[]byte)
 	defer putBuffer(b)
 	*b = append((*b)[:webSocketHeaderBytes], payload...)
-	return c.link.hand(webSocketFrame(*b, opcode, c.masks), tag)
+	return c.link.hand(webSocketFrame(*b, opcode, c.masks), tag, place)
 }
 
 // Withdraw implements Link.
