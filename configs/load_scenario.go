@@ -68,15 +68,15 @@ type LoadDisturb struct {
 // LoadScenarioOverrides are the keys that flags can give.
 var LoadScenarioOverrides = []Override{
 	{Key: "edges.count", Flag: "edges", Usage: "how many simulated Edges"},
-	{Key: "edges.id_prefix", Flag: "id-prefix", Usage: "what their ids begin with"},
-	{Key: "edges.connect_rate", Flag: "connect-rate", Usage: "connections begun a second; 0: as fast as it goes"},
-	{Key: "traffic.status_rate", Flag: "status-rate", Usage: "status reads a second"},
-	{Key: "traffic.command_rate", Flag: "command-rate", Usage: "commands a second"},
-	{Key: "traffic.summary_rate", Flag: "summary-rate", Usage: "fleet summaries a second"},
-	{Key: "traffic.client_rate", Flag: "client-rate", Usage: "Client hellos a second"},
+	{Key: "edges.id_prefix", Flag: "id-prefix", Usage: "what the Edges' ids begin with"},
+	{Key: "edges.connect_rate", Flag: "connect-rate", Usage: "connections begun per second; 0: as fast as possible"},
+	{Key: "traffic.status_rate", Flag: "status-rate", Usage: "status reads per second"},
+	{Key: "traffic.command_rate", Flag: "command-rate", Usage: "commands per second"},
+	{Key: "traffic.summary_rate", Flag: "summary-rate", Usage: "fleet summaries per second"},
+	{Key: "traffic.client_rate", Flag: "client-rate", Usage: "Client hellos per second"},
 	{Key: "traffic.readers", Flag: "readers", Usage: "readers of the live stream"},
 	{Key: "traffic.duration", Flag: "duration", Usage: "how long the traffic lasts"},
-	{Key: "traffic.ramp", Flag: "ramp", Usage: "its rates grow from 0 in this time"},
+	{Key: "traffic.ramp", Flag: "ramp", Usage: "how long the rates take to grow from 0"},
 }
 
 func loadScenarioDefaults() *LoadScenario {

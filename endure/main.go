@@ -81,7 +81,7 @@ func chaosCommand(progress io.Writer) *cobra.Command {
 	path := ""
 	cmd := &cobra.Command{
 		Use:   "chaos",
-		Short: "Do faults at random, and want all to be well within 5 s of each one's end",
+		Short: "Inject faults at random; everything must have recovered 5 s after each one's end",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.faults < 1 || o.edges < 1 || o.proxied < 1 || o.duration <= 0 {
@@ -102,9 +102,9 @@ func chaosCommand(progress io.Writer) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.Uint64Var(&o.seed, "seed", 0, "do the plan of this `number` (default: another one each time, which is printed)")
-	f.IntVar(&o.faults, "faults", 500, "how many")
-	f.DurationVar(&o.duration, "duration", 10*time.Minute, "how long, if what takes its time lets it")
+	f.Uint64Var(&o.seed, "seed", 0, "run the plan of this `number` (default: a random one, which is printed)")
+	f.IntVar(&o.faults, "faults", 500, "how many faults")
+	f.DurationVar(&o.duration, "duration", 10*time.Minute, "how long; longer while a fault is still being recovered from")
 	f.IntVar(&o.edges, "edges", 300, "simulated Edges at the Edge wire")
 	f.IntVar(&o.proxied, "proxied", 60, "simulated Edges behind the proxy")
 	f.BoolVar(&o.race, "race", false, "build the daemon with the race detector, which needs a C compiler and makes it slower")

@@ -80,7 +80,7 @@ func soakCommand(progress io.Writer) *cobra.Command {
 	path, page := "", ""
 	cmd := &cobra.Command{
 		Use:   "soak",
-		Short: "Load for long, and want memory, goroutines and descriptors to stay as they are",
+		Short: "Run under load for long; memory, goroutines and descriptors must stay flat",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(page); err != nil {
@@ -107,7 +107,7 @@ func soakCommand(progress io.Writer) *cobra.Command {
 	f.IntVar(&o.edges, "edges", 2000, "simulated Edges")
 	f.DurationVar(&o.duration, "duration", soakTime, "how long")
 	f.StringVar(&path, "report", "", "write the report as JSON to this `file`")
-	f.StringVar(&page, "write", "", "write the report of a whole run as Markdown to this `file`; the run must be of at least "+soakTime.String())
+	f.StringVar(&page, "write", "", "write the report of a whole run as Markdown to this `file`; the run must last at least "+soakTime.String())
 	return cmd
 }
 

@@ -31,8 +31,8 @@ func command() *cobra.Command {
 		Use:     "iop-demo",
 		Short:   "Run a made-up fleet of Edges against a Control Plane",
 		Long: `Runs a few Edges in one process, until SIGTERM or SIGINT. Their nodes and providers are made up: requests
-come and go, now and then a provider or a node goes away and comes back. The same seed gives the same
-fleet and the same faults.
+come and go, and now and then a provider or a node goes away and comes back. The same seed makes the same
+fleet with the same faults.
 
 Operations: edge.ping; on a node model.load with {"model": "name"}, node.restart, node.drain and node.resume.`,
 		Args: program.NoArgs,

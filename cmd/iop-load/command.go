@@ -46,15 +46,15 @@ const (
 func (c *command) register(root *cobra.Command) {
 	f := root.Flags()
 	f.StringVar(&c.http, "http", devHTTP, "the Control Plane's HTTP `URL`")
-	f.StringVar(&c.edgeWire, "edge-wire", devEdgeWire, "its Edge wire, `host:port`")
-	f.StringVar(&c.wire, "wire", devWire, "its Client wire's `URL`")
+	f.StringVar(&c.edgeWire, "edge-wire", devEdgeWire, "the Control Plane's Edge wire, `host:port`")
+	f.StringVar(&c.wire, "wire", devWire, "the Control Plane's Client wire, as a `URL`")
 	f.StringVar(&c.daemon, "daemon", "", "start a Control Plane for the run from the binary at `path`, on free ports")
-	f.IntVar(&c.pid, "pid", 0, "the Control Plane's process, to watch its CPU and memory (default: who listens at --http, on this machine)")
+	f.IntVar(&c.pid, "pid", 0, "the Control Plane's process id, to watch its CPU and memory (default: the process that listens at --http, on this machine)")
 	f.StringArrayVar(&c.thresholds, "threshold", nil, "what must hold, such as 'status.p99<50ms' or 'errors<0.1%'; may be given again")
 	f.StringArrayVar(&c.reports, "report", nil, "write the report to this `file`, .json or .html; may be given again")
-	f.IntVar(&c.processes, "processes", 1, "run together with others that --join, `n` with this one")
-	f.StringVar(&c.listen, "listen", "127.0.0.1:0", "where they join, `host:port`")
-	f.StringVar(&c.join, "join", "", "do a share of the run that is led at `host:port`; what to do, it says")
+	f.IntVar(&c.processes, "processes", 1, "share the run among `n` processes: this one, and others that --join")
+	f.StringVar(&c.listen, "listen", "127.0.0.1:0", "where the others --join, `host:port`")
+	f.StringVar(&c.join, "join", "", "join the run led at `host:port`, which says what to do")
 	program.OverrideFlags(f, configs.LoadScenarioOverrides, c.given)
 }
 

@@ -38,11 +38,11 @@ func (c *command) cobra() *cobra.Command {
 		Version: build.Version(),
 		Use:     "iop-load [scenario]",
 		Short:   "Load a Control Plane with many simulated Edges",
-		Long: `Connects simulated Edges to a Control Plane and asks and commands them through it, by a schedule that doesn't wait for
-answers; times count from the moment a request was due. Everything is held against the books: an answer that is lost, duplicated
-or misrouted, a command that runs twice and an event out of order fail the run.
+		Long: `Connects simulated Edges to a Control Plane and sends them status requests and commands through it, on a schedule that doesn't
+wait for answers; times count from the moment a request was due. Every answer is checked against what the Edges sent: an answer
+that is lost, duplicated or misrouted, a command that runs twice, or an event out of order fails the run.
 
-A scenario is a built-in one by its name ("iop-load list" shows them), or the path of a YAML file; without one, flags say all.
+A scenario is the name of a built-in one ("iop-load list" shows them) or the path of a YAML file; without one, the flags say all.
 Flags override the scenario.
 
 Tokens, where the Control Plane wants them: IOP_EDGE_TOKEN for the Edges' hellos, IOP_OPERATOR_TOKEN for HTTP and Clients.

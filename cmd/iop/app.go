@@ -43,7 +43,7 @@ func (a *app) register(root *cobra.Command) {
 	f.StringVar(&a.flags.context, "context", "", "use the server of this `name`; see \"iop context\"")
 	f.StringVar(&a.flags.caFile, "ca-file", "", "trust the authorities in this PEM `file` (also IOP_CA_FILE)")
 	f.StringVarP(&a.flags.output, "output", "o", "table", "`format` of the data: table, wide, json, jsonl or yaml")
-	f.BoolVar(&a.flags.absolute, "absolute", false, "show times as they are, in UTC, and not how long ago")
+	f.BoolVar(&a.flags.absolute, "absolute", false, "show times in UTC instead of how long ago they were")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		a.looks = a.looksOf(a.stdout)
 		if err := a.format.set(a.flags.output); err != nil {

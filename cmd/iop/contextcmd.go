@@ -14,7 +14,7 @@ func (a *app) contextCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "context",
 		Short:   "Named servers, and which of them is in use",
-		Long:    "Named servers, and which of them is in use. They are kept in iop/config.yaml below your configuration directory, for you alone.",
+		Long:    "Named servers, and which of them is in use. They are kept in iop/config.yaml below your configuration directory, readable only for you.",
 		Example: "  iop context set lab --addr http://127.0.0.1:18080\n  iop context use lab\n  iop context ls",
 	}
 	c.AddCommand(a.contextLs(), a.contextUse(), a.contextSet(), a.contextRm())
@@ -88,7 +88,7 @@ func (a *app) warnIfOpen(file string) {
 func (a *app) contextUse() *cobra.Command {
 	return &cobra.Command{
 		Use:               "use NAME",
-		Short:             "Ask this server from now on",
+		Short:             "Use this server from now on",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeContexts,
 		Example:           "  iop context use lab",
@@ -143,9 +143,9 @@ func (a *app) contextSet() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "set NAME",
 		Short: "Add a server, or change one",
-		Long: `Adds a server under a name, or changes what is given of one. The first one is in use at once.
+		Long: `Adds a server under a name, or changes those of its settings that are given. The first server added is in use at once.
 
-A token is read from stdin, or stays in a file of its own; there is no flag for one, because everybody on the machine could
+A token is read from stdin, or stays in its own file; there is no flag for one, because everybody on the machine could
 read it in the list of processes.`,
 		Args: cobra.ExactArgs(1),
 		Example: `  iop context set lab --addr http://127.0.0.1:18080
@@ -178,7 +178,7 @@ read it in the list of processes.`,
 		},
 	}
 	c.Flags().StringVar(&tokenFile, "token-file", "", "read the token from this `file` at each use")
-	c.Flags().BoolVar(&tokenStdin, "token-stdin", false, "keep the token that stdin has")
+	c.Flags().BoolVar(&tokenStdin, "token-stdin", false, "read the token from stdin, and keep it")
 	return c
 }
 

@@ -26,9 +26,9 @@ type edgeFilter struct {
 
 func (f *edgeFilter) register(c *cobra.Command) {
 	f.state.allowed = edgeStates
-	c.Flags().Var(&f.state, "state", "those in this state alone")
-	c.Flags().VarP(&f.labels, "label", "l", "those with this label alone; may be repeated, all must hold")
-	c.Flags().StringVar(&f.prefix, "prefix", "", "those whose id begins with this `text` alone")
+	c.Flags().Var(&f.state, "state", "only Edges in this state")
+	c.Flags().VarP(&f.labels, "label", "l", "only Edges with this label; may be repeated, and then all must match")
+	c.Flags().StringVar(&f.prefix, "prefix", "", "only Edges whose id begins with this `text`")
 	_ = c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(edgeStates, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -40,7 +40,7 @@ func (a *app) edgesLs() *cobra.Command {
 	var filter edgeFilter
 	c := &cobra.Command{
 		Use:   "ls",
-		Short: "List the Edges, also those that are gone for a while",
+		Short: "List the Edges, including those that have disconnected",
 		Args:  cobra.NoArgs,
 		Example: `  iop edges ls
   iop edges ls --state disconnected

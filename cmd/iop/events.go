@@ -15,8 +15,8 @@ func (a *app) eventsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "events [EDGE]",
 		Short: "Show what happened, and with --follow what happens",
-		Long: `Shows the newest events, of all Edges or of one. With --follow it goes on with what happens, until Ctrl-C: a stream that
-is lost is taken up again behind the last event, and where events are missing a line says so.`,
+		Long: `Shows the newest events, of all Edges or of one. With --follow it then shows new events as they come, until Ctrl-C: a stream
+that breaks is resumed after the last event, and a line says so where events are missing.`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.completeEdge,
 		Example: `  iop events
@@ -40,9 +40,9 @@ is lost is taken up again behind the last event, and where events are missing a 
 			return a.listEvents(cmd.Context(), repo, q)
 		},
 	}
-	c.Flags().BoolVarP(&q.follow, "follow", "f", false, "go on with what happens, until Ctrl-C")
+	c.Flags().BoolVarP(&q.follow, "follow", "f", false, "keep showing new events, until Ctrl-C")
 	c.Flags().IntVar(&q.limit, "limit", 20, "how many, at most 1000")
-	c.Flags().StringVar(&q.after, "after", "", "those behind the event with this `id`, and not the newest")
+	c.Flags().StringVar(&q.after, "after", "", "show the events after the one with this `id` instead of the newest")
 	return c
 }
 

@@ -24,9 +24,9 @@ type fleetFilter struct {
 }
 
 func (f *fleetFilter) register(c *cobra.Command) {
-	c.Flags().VarP(&f.labels, "label", "l", "Edges with this label alone; may be repeated, all must hold")
+	c.Flags().VarP(&f.labels, "label", "l", "only Edges with this label; may be repeated, and then all must match")
 	c.Flags().Var(&f.maxAge, "max-age", "how old a snapshot may be to count; the other Edges are asked (default 15s)")
-	c.Flags().DurationVar(&f.timeout, "timeout", 0, "what Edges are given to answer, at most 30s (default 2s)")
+	c.Flags().DurationVar(&f.timeout, "timeout", 0, "how long Edges have to answer, at most 30s (default 2s)")
 }
 
 func (f *fleetFilter) query() client.FleetQuery {
@@ -40,8 +40,8 @@ func (a *app) fleetSummary() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "summary",
 		Short: "Show what the fleet adds up to",
-		Long: `Shows what the Edges' snapshots add up to. An Edge without a young enough snapshot that doesn't answer is counted under
-"unanswered" and in no total. What Edges that are gone said last is shown beside it, and is nothing to plan with.`,
+		Long: `Shows what the Edges' snapshots add up to. An Edge that has no recent enough snapshot and doesn't answer is counted under
+"unanswered" and in no total. What disconnected Edges reported last is shown separately; don't plan with it.`,
 		Args: cobra.NoArgs,
 		Example: `  iop fleet summary
   iop fleet summary --label region=kr-south
@@ -68,8 +68,8 @@ func (a *app) fleetSummary() *cobra.Command {
 		},
 	}
 	filter.register(c)
-	c.Flags().BoolVar(&check, "check", false, "exit with 3 where an Edge is stale or gone, or did not answer")
-	c.Flags().IntVar(&minFree, "min-free", -1, "exit with 3 where less is free")
+	c.Flags().BoolVar(&check, "check", false, "exit with 3 if an Edge is stale or disconnected, or did not answer")
+	c.Flags().IntVar(&minFree, "min-free", -1, "exit with 3 if the free general capacity is below this")
 	return c
 }
 
@@ -118,8 +118,8 @@ func (a *app) fleetModels() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "models [MODEL]",
 		Short: "Show what serves which model, and how much of it is free",
-		Long: `Shows capacity by model over the connected Edges. A provider of several models counts whole under each, so the rows don't add
-up to the fleet.`,
+		Long: `Shows capacity by model over the connected Edges. A provider of several models counts in full under each, so the rows add up to
+more than the fleet has.`,
 		Args: cobra.MaximumNArgs(1),
 		Example: `  iop fleet models
   iop fleet models qwen3-32b --min-free 1`,
@@ -149,7 +149,7 @@ up to the fleet.`,
 		},
 	}
 	filter.register(c)
-	c.Flags().IntVar(&minFree, "min-free", -1, "exit with 3 where less is free of a model that is shown")
+	c.Flags().IntVar(&minFree, "min-free", -1, "exit with 3 if the free general capacity of a model shown is below this")
 	return c
 }
 

@@ -43,8 +43,8 @@ func (a *app) fleetStatus() *cobra.Command {
 		},
 	}
 	filter.register(c)
-	c.Flags().BoolVar(&troubled, "trouble", false, "those Edges alone that something is wrong with")
-	c.Flags().BoolVar(&check, "check", false, "exit with 3 where something is wrong with an Edge")
+	c.Flags().BoolVar(&troubled, "trouble", false, "only Edges in trouble")
+	c.Flags().BoolVar(&check, "check", false, "exit with 3 if an Edge is in trouble")
 	return c
 }
 

@@ -84,10 +84,10 @@ func (a *app) rootCommand() *cobra.Command {
 		Long: `iop asks a Control Plane about its Edges and has them run commands.
 
 Which Control Plane: --addr or --context, else IOP_ADDR, else the context in use ("iop context"), else
-http://127.0.0.1:18080. --wire without an address goes with the last of these. The token comes from IOP_TOKEN or from the context; where an address is given by --addr or
-IOP_ADDR, no context's token goes there.
+http://127.0.0.1:18080. With --wire and no address it is the last of these. The token comes from IOP_TOKEN, else from the
+context; an address from --addr or IOP_ADDR never gets a context's token.
 
-Data goes to stdout, everything else to stderr. "iop help exit-codes" tells the exit codes.`,
+Data goes to stdout, everything else to stderr. "iop help exit-codes" lists the exit codes.`,
 		Example: `  iop fleet status --trouble
   iop status seoul-1
   iop events --follow`,

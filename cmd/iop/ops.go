@@ -46,9 +46,9 @@ func (a *app) opsLs() *cobra.Command {
 			return a.show(view{doc: found, lines: anys(found.Operations), table: func(p *page) { a.operationsPage(p, found) }})
 		},
 	}
-	c.Flags().Var(&state, "state", "those in this state alone")
+	c.Flags().Var(&state, "state", "only operations in this state")
 	c.Flags().IntVar(&q.Limit, "limit", q.Limit, "how many, at most 1000")
-	c.Flags().StringVar(&q.Cursor, "cursor", "", "go on behind a page: its `next_cursor`, of -o json")
+	c.Flags().StringVar(&q.Cursor, "cursor", "", "continue after a page: its `next_cursor`, from -o json")
 	_ = c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(operationStates, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }

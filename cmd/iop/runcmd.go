@@ -19,10 +19,10 @@ func (a *app) runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run EDGE OPERATION",
 		Short: "Have an Edge run a command",
-		Long: `Has an Edge run a command, and shows its record: done, or accepted and going on. With --wait it shows the steps and waits for
-the end; Ctrl-C then ends the waiting, not the command.
+		Long: `Has an Edge run a command, and shows its record: done, or accepted and still running. With --wait it shows the steps and waits
+for the end; Ctrl-C then stops the waiting, not the command.
 
-When the network fails the command is sent again under its idempotency key, so that it doesn't run twice.`,
+When the network fails, the command is sent again under its idempotency key, so that it doesn't run twice.`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: a.completeRun,
 		Example: `  iop run seoul-1 edge.ping
@@ -38,11 +38,11 @@ When the network fails the command is sent again under its idempotency key, so t
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&command.NodeID, "node", "", "the `node` that is meant")
+	f.StringVar(&command.NodeID, "node", "", "the `node` that the command is for")
 	f.VarP(&parameters, "param", "p", "a parameter: k=v is a text, k:=v is JSON; may be repeated")
 	f.StringVar(&command.Reason, "reason", "", "`why`, for the record")
-	f.DurationVar(&command.Timeout, "timeout", 0, "what the Edge is given for its first answer, at most 10m (default 30s)")
-	f.StringVar(&command.Key, "key", "", "idempotency `key`: with the same key and command it never runs twice, until the Control Plane is restarted (default: a new one)")
+	f.DurationVar(&command.Timeout, "timeout", 0, "how long the Edge has for its first answer, at most 10m (default 30s)")
+	f.StringVar(&command.Key, "key", "", "idempotency `key`: the same command with the same key never runs twice, until the Control Plane is restarted (default: a new one)")
 	f.BoolVar(&wait, "wait", false, "wait until it is done; the exit code is its outcome's")
 	return c
 }

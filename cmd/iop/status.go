@@ -17,8 +17,8 @@ func (a *app) statusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status EDGE",
 		Short: "Ask an Edge for its nodes and providers",
-		Long: `Asks an Edge for its nodes and providers, now. With --max-age a snapshot that is at most so old answers at once, also
-for an Edge that is gone: that is what was known last, and said to be.`,
+		Long: `Asks an Edge for its nodes and providers, now. With --max-age a snapshot that is at most this old answers at once, even
+if the Edge is disconnected; the output then says how old it is.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeEdge,
 		Example: `  iop status seoul-1
@@ -51,9 +51,9 @@ for an Edge that is gone: that is what was known last, and said to be.`,
 			return nil
 		},
 	}
-	c.Flags().DurationVar(&timeout, "timeout", 0, "what the Edge is given to answer, at most 30s (default 2s)")
-	c.Flags().Var(&maxAge, "max-age", "how old a snapshot may be to answer at once")
-	c.Flags().BoolVar(&check, "check", false, "exit with 3 where a node or provider is in trouble, or the Edge is gone")
+	c.Flags().DurationVar(&timeout, "timeout", 0, "how long the Edge has to answer, at most 30s (default 2s)")
+	c.Flags().Var(&maxAge, "max-age", "answer at once with a snapshot that is at most this old")
+	c.Flags().BoolVar(&check, "check", false, "exit with 3 if a node or provider is in trouble, or the Edge is disconnected")
 	return c
 }
 

@@ -20,9 +20,10 @@ func (a *app) topCommand() *cobra.Command {
 	every := defaultLook
 	c := &cobra.Command{
 		Use:   "top",
-		Short: "Show the fleet as a living screen",
-		Long: `Shows the fleet's totals, its busiest Edges, those in trouble and what happens, until q or Ctrl-C. It asks only
-Edges that have sent no snapshot yet: an Edge says by itself what changes. A large fleet's Edges are looked at a thousand at a time.`,
+		Short: "Show a live view of the fleet",
+		Long: `Shows the fleet's totals, its busiest Edges, those in trouble and new events, until q or Ctrl-C. It asks only Edges that
+have sent no snapshot yet, since an Edge sends changes by itself. Each look fetches at most a thousand Edges, so a larger
+fleet takes several.`,
 		Args: cobra.NoArgs,
 		Example: `  iop top
   iop top --once`,
@@ -47,7 +48,7 @@ Edges that have sent no snapshot yet: an Edge says by itself what changes. A lar
 		},
 	}
 	c.Flags().DurationVar(&every, "every", every, "how often to look, at least 1s")
-	c.Flags().BoolVar(&once, "once", false, "draw one picture to stdout")
+	c.Flags().BoolVar(&once, "once", false, "print one picture to stdout and exit")
 	return c
 }
 

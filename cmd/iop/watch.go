@@ -23,8 +23,9 @@ func (a *app) edgesWatch() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch",
 		Short: "List the Edges, and then each whose state changes, until Ctrl-C",
-		Long: `Lists the Edges and looks again every few seconds: an Edge whose state, connection or conflict is another one is shown again, and
-one that is forgotten is shown as gone. What comes and goes between two looks shows in SINCE; "iop events -f" has every step.`,
+		Long: `Lists the Edges and looks again every few seconds: an Edge whose state, connection or conflict has changed is shown again, and
+one that is no longer listed is shown as gone. A change that is undone between two looks shows only in SINCE; "iop events -f"
+has every step.`,
 		Args: cobra.NoArgs,
 		Example: `  iop edges watch
   iop edges watch --label region=kr-south -o jsonl`,
