@@ -29,7 +29,7 @@ func command() *cobra.Command {
 	c := &cobra.Command{
 		Version: build.Version(),
 		Use:     "iop-demo",
-		Short:   "Run a made-up fleet of Edges against a Control Plane",
+		Short:   "Run a demo fleet of Edges against a Control Plane",
 		Long: `Runs a few Edges in one process, until SIGTERM or SIGINT. Their nodes and providers are made up: requests
 come and go, and now and then a provider or a node goes away and comes back. The same seed makes the same
 fleet with the same faults.
