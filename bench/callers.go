@@ -55,4 +55,4 @@ func (s *rig) inTurn(ctx context.Context, calls int, path string, check func(ans
 }
 
 // edgeAt spreads calls over all Edges.
-func (s *rig) edgeAt(n int) string { return s.fleet.all[n%s.edges()].id }
+func (s *rig) edgeAt(n int) string { return edgeID(n % s.edges()) }

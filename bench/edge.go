@@ -28,8 +28,8 @@ type edge struct {
 var errRefused = errors.New("the hello was refused")
 
 // dial connects, and returns when the hello was answered. Whatever takes long here slows the server's machine, so that no
-// deadline is set: fleet.within ends what hangs.
-func (e *edge) dial(ctx context.Context) error {
+// deadline is set: who waits for the whole fleet ends its process.
+func (e *edge) dial() error {
 	conn, err := e.dialer.Dial("tcp", e.f.address)
 	if err != nil {
 		return err
@@ -37,10 +37,6 @@ func (e *edge) dial(ctx context.Context) error {
 	e.mu.Lock()
 	e.conn = conn
 	e.mu.Unlock()
-	if ctx.Err() != nil { // it may have come too late to be cut
-		conn.Close()
-		return ctx.Err()
-	}
 	frames := wire.NewFrameReader(conn, wire.DefaultMaxFrameBytes)
 	err = e.send(&iopv1.Envelope{Id: 1, Body: &iopv1.Envelope_EdgeHelloRequest{EdgeHelloRequest: hello(e.number)}})
 	if err == nil {

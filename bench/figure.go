@@ -15,7 +15,13 @@ type figure struct {
 	// again does once more what the figure is of, for profiles; nil: measure does.
 	again func(context.Context, *rig) (operations int, err error)
 	holds bool // it is of memory, of which the profile is the heap
+	// turns are how often it is measured in a round; 0: once. What takes a second has a median in one round already.
+	turns int
+	// atOnce: the servers need not take turns, as none is kept from what it does by what is done with the other.
+	atOnce bool
 }
+
+func (f figure) turnsARound() int { return max(1, f.turns) }
 
 // repeat gives how many operations it did.
 func (f figure) repeat(ctx context.Context, s *rig) (operations int, err error) {
@@ -47,6 +53,9 @@ const (
 	coresOf        = "cores"
 	lostOf         = "lost/op"
 )
+
+// someTurns are those of what takes a second or so.
+const someTurns = 3
 
 const (
 	toMicros = 1e-3
@@ -105,8 +114,8 @@ func chosen(all []figure, words []string) (some []figure, unknown []string) {
 // each is a time by operation, in nanoseconds.
 func each(d time.Duration, operations int) float64 { return float64(d) / float64(operations) }
 
-// many is about so many operations in whole rounds over so many Edges, and a few rounds at least.
+// many is about so many operations in whole rounds over so many Edges, and two rounds at least.
 func many(about, edges int) (rounds int) {
-	const fewest = 4
+	const fewest = 2
 	return max(fewest, about/edges)
 }

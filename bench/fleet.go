@@ -12,7 +12,7 @@ import (
 	iopv1 "iop/proto/iop/v1"
 )
 
-// fleet is many Edges of one server. All send heartbeats while they are connected.
+// fleet is many Edges of one server.
 type fleet struct {
 	address string
 	all     []*edge
@@ -45,17 +45,17 @@ func newFleet(address string, n int, s shape) (*fleet, error) {
 }
 
 // connect returns when all have said hello and were answered.
-func (f *fleet) connect(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
+func (f *fleet) connect() error {
+	var g errgroup.Group
 	g.SetLimit(dialers)
 	for _, e := range f.all {
-		g.Go(func() error { return e.dial(ctx) })
+		g.Go(e.dial)
 	}
 	return g.Wait()
 }
 
 // push sends every Edge's snapshot some times, and returns when the server has read them all.
-func (f *fleet) push(ctx context.Context, times int) error {
+func (f *fleet) push(times int) error {
 	for range times {
 		for _, e := range f.all {
 			if err := e.push(); err != nil {
@@ -63,11 +63,12 @@ func (f *fleet) push(ctx context.Context, times int) error {
 			}
 		}
 	}
-	return f.ping(ctx, len(f.all))
+	return f.ping(len(f.all))
 }
 
 // ping sends Pings of one Edge after the other, and returns when all are answered.
-func (f *fleet) ping(ctx context.Context, pings int) error {
+func (f *fleet) ping(pings int) error {
+	ctx := context.Background() // as in dial
 	for i := range pings {
 		if err := f.all[i%len(f.all)].ping(ctx); err != nil {
 			return err
@@ -99,9 +100,6 @@ func (f *fleet) beat() {
 		}
 	}
 }
-
-// within cuts all connections when a context ends, and with them whatever waits for the server, until the caller stops it.
-func (f *fleet) within(ctx context.Context) (stop func() bool) { return context.AfterFunc(ctx, f.cut) }
 
 func (f *fleet) cut() {
 	for _, e := range f.all {

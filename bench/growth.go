@@ -23,18 +23,14 @@ func (r *results) growth(figures []figure) string {
 			for _, n := range sizes {
 				ours, ok1 := r.at(place{f.name, u.name, n, plane})
 				theirs, ok2 := r.at(place{f.name, u.name, n, baseline})
-				fmt.Fprintf(&b, " %s / %s%s |", u.shown(ours.median, ok1), u.shown(theirs.median, ok2), ratioOf(ours.median, theirs.median, ok1 && ok2))
+				fmt.Fprintf(&b, " %s / %s", u.shown(ours.median, ok1), u.shown(theirs.median, ok2))
+				if ratio := r.ratioText(f, u, n); ratio != "" {
+					fmt.Fprintf(&b, " (%s)", ratio)
+				}
+				b.WriteString(" |")
 			}
 			b.WriteString("\n")
 		}
 	}
 	return b.String()
-}
-
-// ratioOf is empty where there is none.
-func ratioOf(ours, theirs float64, measured bool) string {
-	if !measured || theirs == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (%.2f)", ours/theirs)
 }

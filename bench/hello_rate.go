@@ -15,7 +15,9 @@ var helloRate = figure{
 		return n, []float64{float64(n) / s.joined.Seconds(), each(s.hellos, n)}, nil
 	},
 	again: func(ctx context.Context, s *rig) (int, error) {
-		s.fleet.cut()
+		if err := s.fleet.cut(ctx); err != nil {
+			return 0, err
+		}
 		return s.edges(), s.fleet.connect(ctx)
 	},
 }

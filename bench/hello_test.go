@@ -15,7 +15,10 @@ import (
 	"iop/wire"
 )
 
-func TestMain(m *testing.M) { os.Exit(testkit.Cleaning{M: m}.Run()) }
+func TestMain(m *testing.M) {
+	beFleet()
+	os.Exit(testkit.Cleaning{M: m}.Run())
+}
 
 // TestHelloIsARealEdges: the simulated Edges say what an iop-edge says.
 func TestHelloIsARealEdges(t *testing.T) {

@@ -5,7 +5,7 @@ import "context"
 // idleHello is what an Edge takes that has said hello and sends heartbeats: growth of resident memory, and of goroutines, since
 // none was connected. It is the first to be measured.
 var idleHello = figure{
-	name: "IdleHello", holds: true,
+	name: "IdleHello", holds: true, atOnce: true,
 	per: []unit{
 		{bytesEach, "bytes an idle Edge, hello alone", asItIs, byEdge},
 		{goroutinesEach, "goroutines an idle Edge", asItIs, goroutinesOf},
@@ -23,7 +23,7 @@ var idleHello = figure{
 
 // idleSnapshot is the same once each has pushed a snapshot, which is kept.
 var idleSnapshot = figure{
-	name: "IdleSnapshot", holds: true,
+	name: "IdleSnapshot", holds: true, atOnce: true,
 	per: []unit{{bytesEach, "bytes an idle Edge, a snapshot kept", asItIs, byEdge}},
 	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		if err := s.fleet.push(ctx, 1); err != nil {

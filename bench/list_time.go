@@ -11,13 +11,13 @@ import (
 
 // listTime is the first page of /edges, one call at a time.
 var listTime = figure{
-	name: "List",
+	name: "List", turns: someTurns,
 	per: []unit{
 		{timeEach, "the list's first page of 100, ms", toMillis, ofAll},
 		{cpuEach, "CPU a first page of 100, ms", toMillis, ofAll},
 	},
 	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
-		const calls = 100
+		const calls = 50
 		values, err := s.inTurn(ctx, calls, "/edges", func(answer []byte) error {
 			var list struct{ Total int }
 			if err := json.Unmarshal(answer, &list); err != nil || list.Total != s.edges() {
@@ -31,13 +31,13 @@ var listTime = figure{
 
 // listAllTime is every page of /edges with 1,000 Edges each, one after the other.
 var listAllTime = figure{
-	name: "ListAll",
+	name: "ListAll", turns: someTurns,
 	per: []unit{
 		{timeEach, "the whole list in pages of 1,000, ms", toMillis, ofAll},
 		{cpuEach, "CPU a whole list, ms", toMillis, ofAll},
 	},
 	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
-		const walks = 5
+		const walks = 2
 		cpu, took, err := s.spent(func() error {
 			for range walks {
 				if err := s.walk(ctx); err != nil {

@@ -2,7 +2,7 @@
 // the same job with the same codec, at several numbers of Edges: memory, CPU by what is done, times of what goes over the
 // whole fleet. It tells which of the targets are held, and exits with 1 when one is not.
 //
-// Each server is a process of its own, built from this tree; Edges, HTTP callers and readers are in this one. Run it in the
+// Each server is a process of its own, built from this tree, and so are the Edges of each; HTTP callers and readers are in this one. Run it in the
 // module's root (go run ./bench) on a machine that does nothing else. The lines that begin with Benchmark are for benchstat:
 // benchstat -col '/server@(baseline control-plane)' FILE.
 //
@@ -47,6 +47,7 @@ type settings struct {
 type errUsage struct{ error }
 
 func main() {
+	beFleet()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := exitCode(command(ctx, os.Args[1:], os.Stdout, os.Stderr), os.Stderr)
 	stop()
@@ -67,7 +68,7 @@ func exitCode(err error, stderr io.Writer) int {
 
 // command is the whole program but for the process.
 func command(ctx context.Context, args []string, out, stderr io.Writer) error {
-	set := settings{shape: shape{4, 2}, calls: 10_000, frames: 40_000, idleTime: 10 * time.Second, eventTime: 4 * time.Second, pause: time.Second, targets: targets}
+	set := settings{shape: shape{4, 2}, calls: 5_000, frames: 20_000, idleTime: 10 * time.Second, eventTime: 4 * time.Second, pause: time.Second, targets: targets}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	sizes := flags.String("sizes", "1000,5000,10000,19000", "numbers of Edges")

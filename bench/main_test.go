@@ -3,13 +3,16 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -64,7 +67,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// checkLines reads what was printed as benchstat does: each figure of each server has a line for each round, with all of its units.
+// checkLines reads what was printed as benchstat does: each figure of each server has a line for each turn, with all of its units.
 func checkLines(t *testing.T, out []byte, rounds int) {
 	t.Helper()
 	lines := map[string]int{}
@@ -89,8 +92,8 @@ func checkLines(t *testing.T, out []byte, rounds int) {
 	for _, f := range figures() {
 		for _, server := range []string{plane, baseline} {
 			name := f.name + "/n=20/server=" + server
-			if lines[name] != rounds {
-				t.Errorf("%s has %d lines, want %d", name, lines[name], rounds)
+			if want := rounds * f.turnsARound(); lines[name] != want {
+				t.Errorf("%s has %d lines, want %d", name, lines[name], want)
 			}
 			delete(lines, name)
 		}
@@ -189,16 +192,38 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-func TestInRound(t *testing.T) {
-	kinds := []kind{{name: "A"}, {name: "B"}}
-	order := ""
-	for round := range 3 {
-		for _, k := range inRound(kinds, round) {
-			order += k.name
-		}
-	}
-	if order != "ABBAAB" || kinds[0].name != "A" {
-		t.Error(order)
+// TestTurns: a figure is measured of both servers in each turn, in turning order, where it must be one after the other.
+func TestTurns(t *testing.T) {
+	for name, atOnce := range map[string]bool{"in turn": false, "at once": true} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			order, running, most := "", 0, 0
+			f := figure{name: "F", per: []unit{{name: "u"}}, atOnce: atOnce, measure: func(_ context.Context, s *rig) (int, []float64, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				order += s.name
+				running++
+				most = max(most, running)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				mu.Lock()
+				running--
+				return 1, []float64{float64(len(order))}, nil
+			}}
+			rigs := []*rig{{name: "A", fleet: &fleetProcess{edges: 7}}, {name: "B", fleet: &fleetProcess{edges: 7}}}
+			r := newResults(io.Discard)
+			for turn := range 3 {
+				if err := r.take(t.Context(), f, inTurn(rigs, turn)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !atOnce && (order != "ABBAAB" || most != 1 || !slices.Equal(r.samples[place{"F", "u", 7, "A"}], []float64{1, 4, 5})) {
+				t.Errorf("%s: %s, %d at once, %v", name, order, most, r.samples)
+			}
+			if atOnce && most != 2 {
+				t.Errorf("%s: %d at once", name, most)
+			}
+		})
 	}
 }
 

@@ -40,11 +40,15 @@ func runProfiles(ctx context.Context, out io.Writer, set *settings, figures []fi
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	s, err := openRig(ctx, set, kinds[0], set.sizes[0])
+	rigs, err := openRigs(ctx, set, kinds[:1], set.sizes[0])
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer closeRigs(rigs)
+	s := rigs[0]
+	if err := s.join(ctx); err != nil {
+		return err
+	}
 	for _, f := range figures {
 		if err := s.profile(ctx, out, f, dir); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
@@ -57,7 +61,6 @@ func runProfiles(ctx context.Context, out io.Writer, set *settings, figures []fi
 func (s *rig) profile(ctx context.Context, out io.Writer, f figure, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, figureTime)
 	defer cancel()
-	defer s.fleet.within(ctx)()
 	if f.holds {
 		if _, err := f.repeat(ctx, s); err != nil {
 			return err

@@ -28,6 +28,19 @@ func (r *results) at(p place) (statistic, bool) {
 	return statisticOf(all), len(all) > 0
 }
 
+// ratio is what the Control Plane takes by what the baseline does: the median of the turns, in each of which one was measured shortly
+// after the other. False when there is none, as by 0.
+func (r *results) ratio(figure, unit string, edges int) (float64, bool) {
+	ours, theirs := r.samples[place{figure, unit, edges, plane}], r.samples[place{figure, unit, edges, baseline}]
+	var all []float64
+	for i := range min(len(ours), len(theirs)) {
+		if theirs[i] != 0 {
+			all = append(all, ours[i]/theirs[i])
+		}
+	}
+	return statisticOf(all).median, len(all) > 0
+}
+
 // sizes are those at which something was measured, smallest first.
 func (r *results) sizes() []int {
 	var sizes []int

@@ -4,24 +4,50 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// rig is one of the servers, running, with its Edges connected.
+// rig is one of the servers, running, with its Edges.
 type rig struct {
 	*server
 	name  string
 	set   *settings
-	fleet *fleet
+	fleet *fleetProcess
 
 	empty  usage         // settled, before the Edges
 	joined time.Duration // how long they took to connect
 	hellos time.Duration // CPU of the server meanwhile
 }
 
-// openRig returns when all n Edges have been answered. They send heartbeats from then on.
+// openRigs starts all servers, in the order of their kinds. Their Edges are there and not yet connected.
+func openRigs(ctx context.Context, set *settings, kinds []kind, n int) ([]*rig, error) {
+	rigs := make([]*rig, len(kinds))
+	var g errgroup.Group
+	for i, k := range kinds {
+		g.Go(func() (err error) {
+			if rigs[i], err = openRig(ctx, set, k, n); err != nil {
+				err = fmt.Errorf("%s: %w", k.name, err)
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	if err != nil {
+		closeRigs(rigs)
+	}
+	return rigs, err
+}
+
+func closeRigs(rigs []*rig) {
+	for _, s := range rigs {
+		if s != nil {
+			s.close()
+		}
+	}
+}
+
 func openRig(ctx context.Context, set *settings, k kind, n int) (*rig, error) {
-	ctx, cancel := context.WithTimeout(ctx, figureTime)
-	defer cancel()
 	server, err := start(k.options)
 	if err != nil {
 		return nil, err
@@ -42,20 +68,23 @@ func (s *rig) open(ctx context.Context, n int) (err error) {
 	if s.empty, err = s.settled(ctx, s.set.pause); err != nil {
 		return err
 	}
-	if s.fleet, err = newFleet(s.edgeWire, n, s.set.shape); err != nil {
-		return err
-	}
-	defer s.fleet.within(ctx)()
+	s.fleet, err = startFleet(ctx, FleetOrder{s.edgeWire, n, s.set.shape})
+	return err
+}
+
+// join returns when all Edges have been answered. They send heartbeats from then on.
+func (s *rig) join(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, figureTime)
+	defer cancel()
 	s.hellos, s.joined, err = s.spent(func() error { return s.fleet.connect(ctx) })
 	if err != nil {
-		return fmt.Errorf("connecting: %w", err)
+		return fmt.Errorf("connecting to %s: %w", s.name, err)
 	}
-	s.fleet.beating.Go(s.fleet.beat)
-	return nil
+	return s.fleet.beat(ctx)
 }
 
 // edges is how many there are.
-func (s *rig) edges() int { return len(s.fleet.all) }
+func (s *rig) edges() int { return s.fleet.edges }
 
 // spent gives the CPU that the server used while f ran, and how long that took.
 func (s *rig) spent(f func() error) (cpu, took time.Duration, err error) {

@@ -82,20 +82,19 @@ const warmEdges = 50
 
 // warmUp connects a few Edges, asks them and lets them go.
 func (s *server) warmUp(ctx context.Context, n int, shape shape) error {
-	f, err := newFleet(s.edgeWire, n, shape)
+	f, err := startFleet(ctx, FleetOrder{s.edgeWire, n, shape})
 	if err != nil {
 		return err
 	}
 	defer f.close()
-	defer f.within(ctx)()
 	if err := f.connect(ctx); err != nil {
 		return err
 	}
 	if err := f.push(ctx, 1); err != nil {
 		return err
 	}
-	for _, e := range f.all {
-		if _, err := call(ctx, beside, http.MethodGet, s.http+"/edges/"+e.id+"/status", ""); err != nil {
+	for i := range n {
+		if _, err := call(ctx, beside, http.MethodGet, s.http+"/edges/"+edgeID(i)+"/status", ""); err != nil {
 			return err
 		}
 	}

@@ -13,14 +13,14 @@ import (
 )
 
 // shape is how large a snapshot is.
-type shape struct{ nodes, providers int }
+type shape struct{ Nodes, Providers int }
 
 func (s shape) snapshot(edgeID string) *iopv1.EdgeStatusResponse {
 	m := &iopv1.EdgeStatusResponse{EdgeId: edgeID, ObservedAt: timestamppb.Now()}
-	for i := range s.nodes {
+	for i := range s.Nodes {
 		n := &iopv1.EdgeNodeSnapshot{NodeId: fmt.Sprintf("gpu-%d", i), Name: fmt.Sprintf("GPU host %d", i), Connected: true,
 			Labels: map[string]string{"rack": fmt.Sprintf("r%d", i), "gpu": "h100"}}
-		for j := range s.providers {
+		for j := range s.Providers {
 			n.Providers = append(n.Providers, &iopv1.EdgeProviderSnapshot{
 				ProviderId: fmt.Sprintf("vllm-%d", j), Type: "vllm", Models: []string{"qwen3-32b", "llama-3.3-70b-instruct"},
 				Status: iopv1.ProviderStatus_PROVIDER_STATUS_AVAILABLE, Health: iopv1.ProviderHealth_PROVIDER_HEALTH_ONLINE,

@@ -8,7 +8,7 @@ import (
 
 // summaryTime is /fleet/summary of Edges that have all pushed a snapshot just before, one call at a time.
 var summaryTime = figure{
-	name: "Summary",
+	name: "Summary", turns: someTurns,
 	per: []unit{
 		{timeEach, "the summary of fresh Edges, ms", toMillis, ofAll},
 		{cpuEach, "CPU a summary, ms", toMillis, ofAll},
@@ -17,7 +17,7 @@ var summaryTime = figure{
 		if err := s.fleet.push(ctx, 1); err != nil {
 			return 0, nil, err
 		}
-		const calls = 100
+		const calls = 50
 		values, err := s.inTurn(ctx, calls, "/fleet/summary?max_age=1m", s.allAnswered)
 		return calls, values, err
 	},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -8,7 +9,7 @@ import (
 )
 
 // table is for people: a line for each unit and size, with both servers' medians, how far their repeats lie apart, and the
-// Control Plane's by the baseline's.
+// Control Plane's by the baseline's, turn by turn.
 func (r *results) table(figures []figure) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -22,7 +23,7 @@ func (r *results) table(figures []figure) string {
 				if !ok1 && !ok2 {
 					continue
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", label, whole(n), u.spread(ours, ok1), u.spread(theirs, ok2), ratio(ours, theirs, ok1 && ok2))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", label, whole(n), u.spread(ours, ok1), u.spread(theirs, ok2), cmp.Or(r.ratioText(f, u, n), "–"))
 				label = ""
 			}
 		}
@@ -47,11 +48,13 @@ func (u unit) shown(v float64, measured bool) string {
 	return thousands(v * u.scale)
 }
 
-func ratio(ours, theirs statistic, both bool) string {
-	if !both || theirs.median == 0 {
-		return "–"
+// ratioText is empty where there is no ratio.
+func (r *results) ratioText(f figure, u unit, edges int) string {
+	ratio, ok := r.ratio(f.name, u.name, edges)
+	if !ok {
+		return ""
 	}
-	return commas(strconv.FormatFloat(ours.median/theirs.median, 'f', 2, 64))
+	return fixed(ratio, 2)
 }
 
 // thousands writes a number in as many digits as people read, with commas.
@@ -67,8 +70,11 @@ func thousands(v float64) string {
 	case size < 100:
 		digits = 1
 	}
-	return commas(strconv.FormatFloat(v, 'f', digits, 64))
+	return fixed(v, digits)
 }
+
+// fixed writes a number with so many digits after the point, with commas before it.
+func fixed(v float64, digits int) string { return commas(strconv.FormatFloat(v, 'f', digits, 64)) }
 
 func whole(n int) string { return commas(strconv.Itoa(n)) }
 

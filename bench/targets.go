@@ -35,9 +35,7 @@ func (t target) verdict(r *results) verdict {
 	ours, ok := r.at(place{t.figure, t.unit, t.edges, plane})
 	value := ours.median
 	if t.byBaseline {
-		theirs, measured := r.at(place{t.figure, t.unit, t.edges, baseline})
-		ok = ok && measured && theirs.median != 0
-		value /= theirs.median
+		value, ok = r.ratio(t.figure, t.unit, t.edges)
 	}
 	switch {
 	case !ok:

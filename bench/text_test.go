@@ -55,10 +55,12 @@ func TestTable(t *testing.T) {
 	for _, v := range []float64{90_000, 100_000, 110_000} {
 		r.add(place{"Status", cpuEach, 1000, plane}, v)
 	}
-	r.add(place{"Status", cpuEach, 1000, baseline}, 125_000)
+	for _, v := range []float64{112_500, 125_000, 200_000} {
+		r.add(place{"Status", cpuEach, 1000, baseline}, v)
+	}
 	r.add(place{"Status", cpuEach, 5000, plane}, 100_000)
 	text := strings.Join(strings.Fields(r.table([]figure{statusCPU})), " ")
-	if want := "Edges Control Plane baseline ratio CPU a status round trip, µs 1,000 100 ±10% 125 0.80 5,000 100 – –"; text != want {
+	if want := "Edges Control Plane baseline ratio CPU a status round trip, µs 1,000 100 ±10% 125 ±35% 0.80 5,000 100 – –"; text != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
 }

@@ -47,7 +47,7 @@ func (r *results) write(path, text string) error {
 // page is what is written.
 func (r *results) page(set *settings, figures []figure, v verdicts, machine string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s; snapshots of %d nodes with %d providers each. Medians of %d rounds.\n\n", machine, set.shape.nodes, set.shape.providers, set.count)
+	fmt.Fprintf(&b, "%s; snapshots of %d nodes with %d providers each. Medians of %d rounds.\n\n", machine, set.shape.Nodes, set.shape.Providers, set.count)
 	b.WriteString(v.markdown() + "\n" + r.growth(figures))
 	if r.picture() != "" {
 		fmt.Fprintf(&b, "\n![What grows with the number of Edges](%s)\n", pictureName)
