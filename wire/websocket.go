@@ -100,33 +100,30 @@ func (c *WebSocketConn) Next() ([]byte, error) {
 	if kind != websocket.BinaryMessage {
 		return nil, ErrTextMessage
 	}
-	n, err := io.ReadFull(message, c.small[:])
-	switch err {
-	case nil:
-		return c.nextLarge(message)
-	case io.EOF, io.ErrUnexpectedEOF: // of the message, not of the connection
-		return c.small[:n], nil
-	default:
-		return nil, c.readError(err)
-	}
-}
-
-// nextLarge borrows a buffer once its own is full, and grows it as the bytes come.
-func (c *WebSocketConn) nextLarge(message io.Reader) ([]byte, error) {
-	c.large = buffers.Get().(*[]byte)
-	b := append((*c.large)[:0], c.small[:]...)
+	b := c.small[:0]
 	for {
-		b = slices.Grow(b, 1)
+		if len(b) == cap(b) {
+			b = c.grow(b)
+		}
 		n, err := message.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
-		*c.large = b
 		switch {
-		case err == io.EOF:
+		case err == io.EOF && n == 0: // the message's end; with bytes it is the connection's, which the next read says
 			return b, nil
-		case err != nil:
+		case err != nil && err != io.EOF:
 			return nil, c.readError(err)
 		}
 	}
+}
+
+// grow borrows a buffer once its own is full, and then makes that one larger as the bytes come.
+func (c *WebSocketConn) grow(b []byte) []byte {
+	if c.large == nil {
+		c.large = buffers.Get().(*[]byte)
+		b = append((*c.large)[:0], b...)
+	}
+	*c.large = slices.Grow(b, 1)
+	return *c.large
 }
 
 func (c *WebSocketConn) giveBack() {

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -196,6 +197,79 @@ func TestWebSocketPeerCloses(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// heldConn keeps back what is written to it, once it holds.
+type heldConn struct {
+	net.Conn
+	holds bool
+	held  []byte
+}
+
+func (h *heldConn) Write(p []byte) (int, error) {
+	if !h.holds {
+		return h.Conn.Write(p)
+	}
+	h.held = append(h.held, p...)
+	return len(p), nil
+}
+
+// A message is whole when its last frame is, and not because the connection ends: inside a record TLS ends with
+// io.ErrUnexpectedEOF, and before a close_notify TLS 1.2 ends with io.EOF beside the last bytes.
+func TestMessagesThatTLSCutsOffAreNone(t *testing.T) {
+	const half = 300
+	frame := func(first byte, length uint16) string {
+		return rawFrame(first, 126, string(binary.BigEndian.AppendUint16(nil, length))+noKey)
+	}
+	bytesOf := func(n int) string { return strings.Repeat("a", n) }
+	const final, begun = 0x82, 0x02
+	for _, test := range []struct {
+		name    string
+		records []string
+		cut     int // bytes of the last record that don't come; 0: all come, and a close_notify behind them
+	}{
+		{"in the record behind the header", []string{frame(final, 2*half), bytesOf(2 * half)}, 1},
+		{"in a record behind some bytes", []string{frame(final, 2*half) + bytesOf(half), bytesOf(half)}, 1},
+		{"in a record behind many bytes", []string{frame(final, 4*half) + bytesOf(3*half), bytesOf(half)}, 1},
+		{"between two frames", []string{frame(begun, half), bytesOf(half)}, 0},
+		{"between two large frames", []string{frame(begun, 512+half), bytesOf(512), bytesOf(half)}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			accepted := make(chan *WebSocketConn, 1)
+			w := serveClients(t, ClientServerOptions{MaxClients: 1, Link: roomy, Accept: func(c *WebSocketConn) { accepted <- c }}, testTLS()[0])
+			socket, err := net.Dial("tcp", w.address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held := &heldConn{Conn: socket}
+			config := testTLS()[1].Clone()
+			config.MaxVersion = tls.VersionTLS12
+			conn := tls.Client(held, config)
+			dialer := websocket.Dialer{NetDialTLSContext: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
+			if _, _, err := dialer.Dial(w.url, nil); err != nil {
+				t.Fatal(err)
+			}
+			server := <-accepted
+			server.Notify(newLinkLog(), nil)
+			held.holds = true
+			for _, r := range test.records {
+				_, _ = io.WriteString(conn, r)
+			}
+			if test.cut == 0 {
+				_ = conn.CloseWrite()
+				_ = socket.SetWriteDeadline(time.Time{}) // which CloseWrite lets pass
+			}
+			if _, err := socket.Write(held.held[:len(held.held)-test.cut]); err != nil {
+				t.Fatal(err)
+			}
+			_ = socket.(*net.TCPConn).CloseWrite()
+			if got, err := server.Next(); err == nil {
+				t.Errorf("%d bytes were taken for a message", len(got))
+			}
+			socket.Close()
+			server.Drain()
+		})
+	}
 }
 
 // TestFinishWithHasItsPlace: the close frame comes behind what waits, though the queue is full.
