@@ -20,8 +20,9 @@ type Node struct {
 
 // Provider is one serving backend of a node.
 type Provider struct {
-	ID          string
-	Type        string
+	ID   string
+	Type string
+	// Models are those that it serves; nil: it hasn't told them yet.
 	Models      []string
 	Status      Status
 	Health      Health

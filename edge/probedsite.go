@@ -295,7 +295,7 @@ func (s *ProbedSite) take(p *probe, a answer) (news bool) {
 	if p.retired {
 		return false
 	}
-	first := !p.state.asked
+	first, before := !p.state.asked, p.state
 	p.state.take(a, time.Now())
 	if first {
 		s.unasked--
@@ -304,6 +304,7 @@ func (s *ProbedSite) take(p *probe, a answer) (news bool) {
 	if first || was.Health != is.Health || (was.Status == "") != (is.Status == "") {
 		s.logState(p.nodeID, is, a)
 	}
+	s.logUntold(p, &before)
 	s.untold = s.show(p) || first || s.untold
 	if !s.untold || s.unasked > 0 && !time.Now().After(s.quietUntil) {
 		return false
@@ -317,7 +318,8 @@ func (s *ProbedSite) take(p *probe, a answer) (news bool) {
 func (s *ProbedSite) show(p *probe) (changed bool) {
 	was := s.nodes[p.node]
 	view := p.state.view(p.spec)
-	changed = !equalProvider(was.Providers[p.place], view)
+	told := (view.Models != nil) != (was.Providers[p.place].Models != nil) // that there are none is news, too
+	changed = told || !equalProvider(was.Providers[p.place], view)
 	if !changed && view.LoadAt.Equal(was.Providers[p.place].LoadAt) {
 		return false
 	}
@@ -340,5 +342,17 @@ func (s *ProbedSite) logState(nodeID string, p Provider, a answer) {
 		s.log.Warn("A provider is online, and what runs there can't be read.", "node_id", nodeID, "provider_id", p.ID, "why", a.loadErr)
 	default:
 		s.log.Info("A provider is online.", "node_id", nodeID, "provider_id", p.ID, "models", p.Models)
+	}
+}
+
+// logUntold logs what an answer didn't tell, if the one before it wasn't silent about the same.
+func (s *ProbedSite) logUntold(p *probe, before *providerState) {
+	if p.state.modelsErr != nil && before.modelsErr == nil {
+		s.log.Warn("A provider answers, and doesn't tell which models it serves.",
+			"node_id", p.nodeID, "provider_id", p.spec.ID, "known", p.state.models, "why", p.state.modelsErr)
+	}
+	if p.state.slotsErr != nil && before.slotsErr == nil {
+		s.log.Warn("A provider answers, and doesn't tell how many requests it takes at once.",
+			"node_id", p.nodeID, "provider_id", p.spec.ID, "known", p.state.slots, "why", p.state.slotsErr)
 	}
 }

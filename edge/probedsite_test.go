@@ -220,6 +220,40 @@ func TestALoadThatCantBeReadIsSeen(t *testing.T) {
 	})
 }
 
+// A provider that answers and doesn't tell its models is one whose models aren't known, which is logged once. That it has
+// none is news, and known.
+func TestModelsThatArentToldAreSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		node := probed("gpu-1", "a")
+		s, log := scriptedSite(t, node), &syncBuffer{}
+		s.log = slog.New(slog.NewTextHandler(log, nil))
+		untold := func(context.Context) answer {
+			return answer{load: &backend.Load{}, modelsErr: backend.StatusError(401), slotsErr: backend.StatusError(402)}
+		}
+		s.set("a", untold)
+		s.start(t)
+		pass(time.Minute)
+		for _, why := range []string{"status 401", "status 402"} {
+			if n := strings.Count(log.String(), why); n != 1 {
+				t.Errorf("%s is logged %d times:\n%s", why, n, log)
+			}
+		}
+		if p := s.Nodes()[0].Providers[0]; p.Models != nil || p.Health != Online || s.changes.Load() != 1 {
+			t.Errorf("untold it is %+v, told %d times", p, s.changes.Load())
+		}
+		s.set("a", func(context.Context) answer { return answer{load: &backend.Load{}, models: []string{}} })
+		pass(time.Minute)
+		if p := s.Nodes()[0].Providers[0]; p.Models == nil || s.changes.Load() != 2 {
+			t.Errorf("with none it is %+v, told %d times", p, s.changes.Load())
+		}
+		s.set("a", untold)
+		pass(time.Minute)
+		if n := strings.Count(log.String(), "status 401"); n != 2 {
+			t.Errorf("the second time it is logged %d times:\n%s", n, log)
+		}
+	})
+}
+
 func TestSiteOptionsAreChecked(t *testing.T) {
 	_, err := NewProbedSite(ProbeOptions{Nodes: []ProbedNode{
 		probed("a", "p", "p"), probed("a"), probed(""),

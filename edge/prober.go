@@ -19,7 +19,7 @@ type prober struct {
 	wantSlots  bool
 
 	told   time.Time // when models and slots were told last; zero: ask
-	models []string
+	models []string  // nil: never told
 	slots  uint32
 }
 
@@ -54,8 +54,8 @@ func (p *prober) probe(ctx context.Context) answer {
 		p.told = time.Time{} // it may come back as another
 		return answer{err: err}
 	}
-	p.askRarely(ctx)
-	a := answer{models: p.models, slots: p.slots, at: time.Now()}
+	modelsErr, slotsErr := p.askRarely(ctx)
+	a := answer{models: p.models, modelsErr: modelsErr, slots: p.slots, slotsErr: slotsErr, at: time.Now()}
 	if load, err := p.backend.Load(ctx); err == nil {
 		a.load = &load
 	} else {
@@ -64,24 +64,26 @@ func (p *prober) probe(ctx context.Context) answer {
 	return a
 }
 
-func (p *prober) askRarely(ctx context.Context) {
+func (p *prober) askRarely(ctx context.Context) (modelsErr, slotsErr error) {
 	now := time.Now()
 	if !p.told.IsZero() && now.Sub(p.told) < askAgainAfter {
-		return
+		return nil, nil
 	}
-	p.told = now
 	if p.wantModels {
-		if models, err := p.backend.Models(ctx); err == nil {
+		var models []string
+		if models, modelsErr = p.backend.Models(ctx); modelsErr == nil {
 			p.models = models
-		} else {
-			p.told = time.Time{}
 		}
 	}
 	if p.wantSlots {
-		if slots, err := p.backend.Slots(ctx); err == nil {
+		var slots uint32
+		if slots, slotsErr = p.backend.Slots(ctx); slotsErr == nil {
 			p.slots = slots
-		} else {
-			p.told = time.Time{}
 		}
 	}
+	p.told = now
+	if modelsErr != nil || slotsErr != nil {
+		p.told = time.Time{}
+	}
+	return modelsErr, slotsErr
 }

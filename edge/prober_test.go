@@ -18,6 +18,7 @@ type fakeServer struct {
 	alive   atomic.Bool
 	metrics atomic.Int32 // status
 	running atomic.Int32
+	slots   atomic.Int32 // status; 0: 200
 	models  atomic.Int32 // times asked
 	lists   atomic.Pointer[string]
 }
@@ -33,6 +34,8 @@ func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			list = new(`{"data":[{"id":"m-small"}]}`)
 		}
 		_, _ = w.Write([]byte(*list))
+	case r.URL.Path == "/props" && f.slots.Load() != 0:
+		w.WriteHeader(int(f.slots.Load()))
 	case r.URL.Path == "/props":
 		_, _ = w.Write([]byte(`{"total_slots":6}`))
 	case r.URL.Path == "/metrics" && f.metrics.Load() != 200:
@@ -103,12 +106,28 @@ func TestAnAnswerThatIsNoListEmptiesNothing(t *testing.T) {
 		if i == 1 {
 			p.told = time.Time{} // a minute has passed
 		}
-		if a := p.probe(t.Context()); a.err != nil || !equalStrings(a.models, c.want) {
+		if a := p.probe(t.Context()); a.err != nil || !equalStrings(a.models, c.want) || (a.modelsErr != nil) != (i == 1 || i == 2) {
 			t.Errorf("%s: %+v", c.list, a)
 		}
 	}
 	if n := f.models.Load(); n != 4 {
 		t.Errorf("models were asked %d times", n)
+	}
+}
+
+// That there are no models is an answer, and not the lack of one.
+func TestAListOfNoneIsTold(t *testing.T) {
+	f := &fakeServer{}
+	f.alive.Store(true)
+	f.metrics.Store(200)
+	f.lists.Store(new(`{"data":[]}`))
+	if a := f.prober(t, ProbedProvider{}).probe(t.Context()); a.models == nil || a.modelsErr != nil {
+		t.Errorf("a list of none is %+v", a)
+	}
+	f.lists.Store(new(`{}`))
+	f.slots.Store(500)
+	if a := f.prober(t, ProbedProvider{}).probe(t.Context()); a.models != nil || !errors.Is(a.modelsErr, backend.ErrUnreadable) || !errors.Is(a.slotsErr, backend.StatusError(500)) {
+		t.Errorf("no list is %+v", a)
 	}
 }
 

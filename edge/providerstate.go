@@ -8,12 +8,14 @@ import (
 
 // answer is what a provider said when it was probed, or the error that it didn't.
 type answer struct {
-	err     error
-	load    *backend.Load // nil: it answers, but didn't tell this time
-	loadErr error         // why it didn't
-	at      time.Time     // when it was asked for its load
-	models  []string      // as last told
-	slots   uint32        // as last told; 0: not told
+	err       error
+	load      *backend.Load // nil: it answers, but didn't tell this time
+	loadErr   error         // why it didn't
+	at        time.Time     // when it was asked for its load
+	models    []string      // as last told; nil: not told
+	modelsErr error         // why they weren't told this time
+	slots     uint32        // as last told; 0: not told
+	slotsErr  error         // why they weren't told this time
 }
 
 // providerState decides what a row of answers means. The zero value is a provider that was never asked.
@@ -31,14 +33,16 @@ type answer struct {
 // It is the same with its load: one that is lost is no news, two are, and so is the first where none was told before. From
 // then on it isn't known whether it takes requests, so that nobody counts on it.
 type providerState struct {
-	asked   bool
-	online  bool
-	doubted bool
-	models  []string
-	slots   uint32
-	load    backend.Load
-	loadAt  time.Time // when load was asked for; zero: it was never told
-	mute    int       // answers in a row without a load
+	asked     bool
+	online    bool
+	doubted   bool
+	models    []string // nil: never told
+	modelsErr error    // why the last answer didn't tell them
+	slots     uint32
+	slotsErr  error // why the last answer didn't tell them
+	load      backend.Load
+	loadAt    time.Time // when load was asked for; zero: it was never told
+	mute      int       // answers in a row without a load
 
 	suspicion suspicion // degraded, as long as it answers
 }
@@ -54,7 +58,13 @@ func (s *providerState) take(a answer, now time.Time) {
 		return
 	}
 	s.asked, s.online, s.doubted = true, true, false
-	s.models, s.slots = a.models, a.slots
+	s.modelsErr, s.slotsErr = a.modelsErr, a.slotsErr
+	if a.models != nil { // whoever asks may be new, and know less than was told before
+		s.models = a.models
+	}
+	if a.slots != 0 {
+		s.slots = a.slots
+	}
 	if a.load == nil { // the last numbers stand: not known is not zero
 		s.mute++
 		return
@@ -69,11 +79,11 @@ func (s *providerState) loadKnown() bool { return s.mute == 0 || s.mute == 1 && 
 // view is the provider as the Edge tells of it.
 func (s *providerState) view(p *ProbedProvider) Provider {
 	v := Provider{ID: p.ID, Type: p.Type, Models: p.Models, Status: Unavailable, Health: Offline}
-	if !s.online {
-		return v
-	}
 	if len(v.Models) == 0 {
 		v.Models = s.models
+	}
+	if !s.online {
+		return v
 	}
 	capacity := p.Capacity
 	if capacity == 0 {

@@ -65,6 +65,14 @@ func TestProviderView(t *testing.T) {
 	if unset.General.Capacity != 3 || unset.Status != Busy || unset.Models[0] != "asked" {
 		t.Errorf("what isn't configured is %+v", unset)
 	}
+	s.take(answer{load: &s.load, modelsErr: backend.StatusError(401), slotsErr: backend.ErrTimeout}, time.Now())
+	if again := s.view(&ProbedProvider{ID: "p"}); !equalProvider(again, unset) {
+		t.Errorf("what isn't told again is %+v, and was %+v", again, unset)
+	}
+	s.take(answer{load: &s.load, models: []string{}}, time.Now())
+	if none := s.view(&ProbedProvider{ID: "p"}); none.Models == nil || len(none.Models) != 0 {
+		t.Errorf("what has no models any more has %v", none.Models)
+	}
 	set := s.view(&ProbedProvider{ID: "p", Models: []string{"set"}, Capacity: 8})
 	if set.General.Capacity != 8 || set.Status != Available || set.Models[0] != "set" {
 		t.Errorf("what is configured is %+v", set)
@@ -75,6 +83,9 @@ func TestProviderView(t *testing.T) {
 	}
 	if v := new(providerState).view(&ProbedProvider{ID: "p", Models: []string{"set"}, Capacity: 8}); v.Models[0] != "set" || v.General != (Counters{}) {
 		t.Errorf("offline it is %+v", v)
+	}
+	if v := new(providerState).view(&ProbedProvider{ID: "p", Models: []string{}}); v.Models != nil {
+		t.Errorf("models that nobody told are %#v", v.Models)
 	}
 }
 

@@ -79,7 +79,7 @@ func (m *poolModel) acquire() {
 func (m *poolModel) whyNot(c class) error {
 	why := ErrNoModel
 	for _, s := range m.specs {
-		if s.Offline && !s.OrdersOnly && len(s.Models) == 0 {
+		if !s.OrdersOnly && s.Models == nil {
 			why = ErrNoProvider
 		}
 	}
@@ -143,9 +143,15 @@ func (m *poolModel) set() {
 				General: rapid.Uint32Range(0, 3).Draw(m.t, "general"), LongContext: rapid.Uint32Range(0, 2).Draw(m.t, "long"),
 				Offline: rapid.IntRange(0, 5).Draw(m.t, "offline") == 0, Suspect: rapid.IntRange(0, 5).Draw(m.t, "suspect") == 0,
 			}
-			s.OrdersOnly = len(s.Models) == 0 && rapid.Bool().Draw(m.t, "orders only")
+			if len(s.Models) == 0 {
+				s.Models = nil
+				if rapid.Bool().Draw(m.t, "told none") {
+					s.Models = []string{}
+				}
+				s.OrdersOnly = rapid.Bool().Draw(m.t, "orders only")
+			}
 			all = append(all, s)
-			if s.Offline && len(s.Models) == 0 {
+			if s.Offline && s.Models == nil {
 				s.Models = before[s.Key].Models
 			}
 			m.specs[s.Key] = s

@@ -37,7 +37,7 @@ type Key struct{ Node, Provider string }
 // Provider is what a pool must know of one.
 type Provider struct {
 	Key
-	// Models are those that it serves. Of one that is Offline and tells none, those stand that it told before.
+	// Models are those that it serves; nil: it doesn't tell. Of one that is Offline and doesn't, those stand that it told before.
 	Models []string
 	// General is how many requests it takes at once; 0: not known, and so not bounded here.
 	General uint32

@@ -135,6 +135,10 @@ func TestAModelIsntUnknownWhileItsProviderIsGone(t *testing.T) {
 		want error
 	}{
 		"before anything is said":         {nil, ErrNoProvider},
+		"it answers, and doesn't tell":    {[][]Provider{{on("n", "a", 1), other}}, ErrNoProvider},
+		"it told, and is back untold":     {[][]Provider{{up}, {gone}, {on("n", "a", 1)}}, ErrNoProvider},
+		"it tells that it has none":       {[][]Provider{{on("n", "a", 1, []string{}...), other}}, ErrNoModel},
+		"it told none, and is gone":       {[][]Provider{{on("n", "a", 1, []string{}...), other}, {gone, other}}, ErrNoModel},
 		"it never told":                   {[][]Provider{{gone, other}}, ErrNoProvider},
 		"it told, and is gone":            {[][]Provider{{up, other}, {gone, other}}, ErrNoProvider},
 		"and for long":                    {[][]Provider{{up}, {gone}, {gone}, {gone}}, ErrNoProvider},

@@ -70,12 +70,14 @@ func (p *Pool) Set(providers []Provider) {
 		if on == nil {
 			on = &provider{}
 		}
-		if is.Offline && len(is.Models) == 0 {
+		if is.Offline && is.Models == nil {
 			is.Models = on.Models
 		}
 		on.Provider = is
-		on.Models = slices.Compact(slices.Sorted(slices.Values(is.Models))) // counted once each
-		untold = untold || is.Offline && !is.OrdersOnly && len(is.Models) == 0
+		on.Models = slices.Clone(is.Models)
+		slices.Sort(on.Models)
+		on.Models = slices.Compact(on.Models) // counted once each
+		untold = untold || !is.OrdersOnly && is.Models == nil
 		known[is.Key] = on
 		for _, model := range on.Models {
 			byModel[model] = append(byModel[model], on)

@@ -109,7 +109,7 @@ func (s *Site) roomOf(n edge.Node, p edge.Provider) lease.Provider {
 
 func equalRoom(a, b lease.Provider) bool {
 	return a.Key == b.Key && a.General == b.General && a.LongContext == b.LongContext && a.Offline == b.Offline && a.Suspect == b.Suspect &&
-		a.OrdersOnly == b.OrdersOnly && slices.Equal(a.Models, b.Models)
+		a.OrdersOnly == b.OrdersOnly && (a.Models == nil) == (b.Models == nil) && slices.Equal(a.Models, b.Models)
 }
 
 // Nodes implements edge.Site.

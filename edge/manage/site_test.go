@@ -162,6 +162,22 @@ func TestALeaseEndsWithItsNode(t *testing.T) {
 	})
 }
 
+// A caller is told that there is no such model once everybody has told which there are, and not before.
+func TestAModelIsntUnknownBeforeItsProviderHasTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f, _ := running(t)
+		for _, c := range []struct {
+			models []string
+			want   error
+		}{{nil, lease.ErrNoProvider}, {[]string{}, lease.ErrNoModel}, {nil, lease.ErrNoProvider}, {[]string{"m2"}, lease.ErrNoModel}} {
+			f.set(func(_ *edge.Node, p *edge.Provider) { p.Models = c.models })
+			if _, err := s.Pool().Acquire(t.Context(), "m", false); !errors.Is(err, c.want) {
+				t.Errorf("with %#v: %v, want %v", c.models, err, c.want)
+			}
+		}
+	})
+}
+
 func TestNothingIsToldWhenNothingChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, _, told := running(t)
