@@ -53,14 +53,14 @@ type ProbedSite struct {
 	client *http.Client
 	log    *slog.Logger
 
-	mu         sync.Mutex
-	interval   time.Duration
-	probes     []*probe  // in the order declared
-	nodes      []Node    // replaced, never changed in place
-	unasked    int       // providers that were never asked
-	quietUntil time.Time // nothing is news before, while some were never asked
-	untold     bool      // there was news meanwhile
-	running    *probing  // nil: Run wasn't called yet, or has ended
+	mu       sync.Mutex
+	interval time.Duration
+	probes   []*probe // in the order declared
+	nodes    []Node   // replaced, never changed in place
+	unasked  int      // providers that were never asked
+	quiet    bool     // nothing is news while some were never asked
+	untold   bool     // there was news meanwhile
+	running  *probing // nil: Run wasn't called yet, or has ended
 }
 
 // probing is what Run lends to the probes.
@@ -242,7 +242,7 @@ func (s *ProbedSite) Run(ctx context.Context, changed func()) {
 	defer s.client.CloseIdleConnections()
 	r := &probing{ctx: ctx, changed: changed}
 	s.mu.Lock()
-	s.quietUntil = time.Now().Add(firstLook)
+	s.quiet = true
 	s.running = r
 	s.start(r)
 	nothingToAsk := len(s.probes) == 0
@@ -250,11 +250,31 @@ func (s *ProbedSite) Run(ctx context.Context, changed func()) {
 	if nothingToAsk {
 		changed()
 	}
-	<-ctx.Done()
+	select {
+	case <-time.After(firstLook):
+		if s.endQuiet() {
+			changed()
+		}
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
 	s.mu.Lock()
 	s.running = nil
 	s.mu.Unlock()
 	r.all.Wait()
+}
+
+// endQuiet ends the quiet of the start, and tells whether that is news: whoever waits for the first is told what is known
+// although some were never asked.
+func (s *ProbedSite) endQuiet() (news bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quiet = false
+	if s.unasked == 0 {
+		return false
+	}
+	s.untold = false
+	return true
 }
 
 // start has the present probes ask.
@@ -306,7 +326,7 @@ func (s *ProbedSite) take(p *probe, a answer) (news bool) {
 	}
 	s.logUntold(p, &before)
 	s.untold = s.show(p) || first || s.untold
-	if !s.untold || s.unasked > 0 && !time.Now().After(s.quietUntil) {
+	if !s.untold || s.unasked > 0 && s.quiet {
 		return false
 	}
 	s.untold = false
