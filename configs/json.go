@@ -2,8 +2,9 @@ package configs
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
-	"strings"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 )
@@ -11,7 +12,7 @@ import (
 // YAMLOf writes a JSON document as YAML, members in its order. It is here because YAML is this package's alone.
 func YAMLOf(document []byte) ([]byte, error) {
 	var n yaml.Node
-	if err := yaml.Unmarshal([]byte(breaks.Replace(string(document))), &n); err != nil { // JSON is YAML
+	if err := yaml.Unmarshal(escaped(document), &n); err != nil { // JSON is YAML
 		return nil, err
 	}
 	plain(&n)
@@ -24,8 +25,20 @@ func YAMLOf(document []byte) ([]byte, error) {
 	return out.Bytes(), encoder.Close()
 }
 
-// breaks writes what YAML would take for a break or a mark as JSON's escapes; it can only stand inside of texts.
-var breaks = strings.NewReplacer("\u0085", `\u0085`, "\u2028", `\u2028`, "\u2029", `\u2029`, "\ufeff", `\ufeff`)
+// escaped is a document with what JSON takes as it is, and YAML refuses or takes for a break or a mark, as JSON's escapes; such
+// can only stand inside of texts.
+func escaped(document []byte) []byte {
+	text := make([]byte, 0, len(document))
+	for _, r := range string(document) {
+		switch {
+		case r >= 0x7F && r <= 0x9F, r == '\u2028', r == '\u2029', r == '\uFEFF', r == '\uFFFE', r == '\uFFFF':
+			text = fmt.Appendf(text, `\u%04x`, r)
+		default:
+			text = utf8.AppendRune(text, r)
+		}
+	}
+	return text
+}
 
 // plain takes braces and quotes away where no reader of any version of YAML could take the text for something else.
 func plain(n *yaml.Node) {

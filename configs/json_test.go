@@ -37,11 +37,37 @@ part: 0.5
 	}
 }
 
+// Every character can stand in a text, alone and between others: one Edge's text must not break the answer for all.
+func TestYAMLOfEveryCharacter(t *testing.T) {
+	var want, got []string
+	for r := rune(0); r <= 0x10100; r++ {
+		if r < 0xD800 || r > 0xDFFF {
+			want = append(want, string(r), "a"+string(r)+"b")
+		}
+	}
+	document, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := YAMLOf(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Whoever reads the YAML reads the same texts, numbers and booleans as one who reads the JSON.
 func FuzzYAMLOf(f *testing.F) {
 	f.Add("true", "2026-01-02", "- x")
 	f.Add("~", "0x10", "a: b\r\n\t")
 	f.Add("<<", "*a", "\u0085 \u2028")
+	f.Add("\u007f\u0080", "\u009f\ufeff", "\ufffe \uffff")
+	f.Add("a\U0001f600", "\U0010ffff\ue000", "\u00a0\ufffd\x00\xff")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		document, err := json.Marshal(map[string]any{"a": a, "b": []any{b, c, nil, true, 1.5}, "c": map[string]any{"k": c}})
 		if err != nil {
@@ -53,7 +79,7 @@ func FuzzYAMLOf(f *testing.F) {
 		}
 		text, err := YAMLOf(document)
 		if err != nil {
-			return // told to whoever asked for YAML
+			t.Fatalf("%v for:\n%s", err, document)
 		}
 		var got any
 		if err := yaml.Unmarshal(text, &got); err != nil {
