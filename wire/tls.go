@@ -26,9 +26,9 @@ type ServerTLS struct {
 	inForce atomic.Pointer[tlsMaterial]
 
 	mu    sync.Mutex // one load at a time
-	files TLSFiles
-	tried tlsBytes // what the last load read, whether or not it was good
-	seen  tlsBytes // what the last look found
+	files TLSFiles   // those in force
+	tried tlsBytes   // what the last load of them read, whether or not it was good
+	seen  tlsBytes   // what the last look found
 }
 
 // tlsMaterial is what a handshake uses.
@@ -46,13 +46,13 @@ func NewServerTLS(files TLSFiles) (*ServerTLS, error) {
 	return t, nil
 }
 
-// Reload reads the files, which may be others than before. When they are no good, those in force stay so.
+// Reload reads the files, which may be others than before. When they are no good, those in force stay so, and are those that
+// Watch looks at.
 func (t *ServerTLS) Reload(files TLSFiles) error {
 	b, err := readTLSFiles(files) // outside the lock: a file system may hang
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.files = files
-	return t.loadLocked(b, err)
+	return t.loadLocked(files, b, err)
 }
 
 // reloadChanged is Reload of the same files, if they hold anything new since the last time. What is new counts at the second look
@@ -72,19 +72,23 @@ func (t *ServerTLS) reloadChanged() (changed bool, err error) {
 	if b == t.tried || !settled {
 		return false, nil
 	}
-	return true, t.loadLocked(b, err)
+	return true, t.loadLocked(files, b, err)
 }
 
-func (t *ServerTLS) loadLocked(b tlsBytes, err error) error {
-	t.tried = b
+func (t *ServerTLS) loadLocked(files TLSFiles, b tlsBytes, err error) error {
+	if files == t.files {
+		t.tried = b
+	}
 	if err != nil {
 		return err
 	}
-	m, err := newTLSMaterial(t.files, b)
-	if err == nil {
-		t.inForce.Store(m)
+	m, err := newTLSMaterial(files, b)
+	if err != nil {
+		return err
 	}
-	return err
+	t.files, t.tried = files, b
+	t.inForce.Store(m)
+	return nil
 }
 
 // CertificateExpiry is when the certificate in force ends.

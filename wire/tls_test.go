@@ -206,9 +206,15 @@ func (t *ServerTLS) nameInForce() string { return t.inForce.Load().cert.Leaf.DNS
 // wantReload waits until this name is in force; a report on the way there may be of a pair half replaced.
 func wantReload(t *testing.T, s *ServerTLS, reports <-chan error, name string) {
 	t.Helper()
-	for err := range reports {
-		if err == nil && s.nameInForce() == name {
-			return
+	enough := time.After(time.Minute)
+	for {
+		select {
+		case err := <-reports:
+			if err == nil && s.nameInForce() == name {
+				return
+			}
+		case <-enough:
+			t.Fatalf("%s is not in force, but %s", name, s.nameInForce())
 		}
 	}
 }
@@ -240,6 +246,12 @@ func testWatchSeesFilesThatAreWritten(t *testing.T) {
 	wantReload(t, s, reports, "three.test")
 
 	moved := newPEMFiles(t)
+	if err := s.Reload(moved.TLSFiles); err == nil {
+		t.Error("files that aren't there are taken")
+	}
+	files.issue(t, a, "three and a half.test")
+	wantReload(t, s, reports, "three and a half.test")
+
 	moved.issue(t, a, "four.test")
 	if err := s.Reload(moved.TLSFiles); err != nil {
 		t.Fatal(err)
