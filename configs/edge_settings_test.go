@@ -57,18 +57,30 @@ func TestSettingsAreReplacedAsAWhole(t *testing.T) {
 	}
 }
 
+func TestNoNodesAreSaidOutright(t *testing.T) {
+	if got, err := runs(settingsBefore()).ParseSettings("nodes: []"); err != nil || len(got.Nodes) != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestBadSettings(t *testing.T) {
 	for name, c := range map[string]struct{ document, want string }{
-		"nothing":         {"", "settings: are empty"},
-		"no nodes":        {"probe: {interval: 1s}", "settings:1: nodes: is missing"},
-		"no YAML":         {"nodes: [", "is not YAML"},
-		"not a mapping":   {"[]", "is a list"},
-		"an unknown key":  {"nodes: []\nedge: {id: b}", "settings:2: edge: is an unknown key; expected one of nodes, probe"},
-		"an id twice":     {"nodes: [{id: a}, {id: a}]", "nodes[1].id: is the same as nodes[0].id"},
-		"a bad URL":       {"nodes: [{id: a, providers: [{id: p, type: vllm, base_url: '10.0.0.7'}]}]", "base_url: the value is not a base URL"},
-		"a URL not known": {"nodes: [{id: z, providers: [{id: p, type: vllm, base_url: '***'}]}]", "base_url: the value is not a base URL"},
-		"another agent":   {"nodes: [{id: a}, {id: z, agent: true}]", "settings: nodes: change nodes with an agent"},
-		"two documents":   {"nodes: []\n---\nnodes: []", "begins a second document"},
+		"nothing":            {"", "settings: are empty"},
+		"no nodes":           {"probe: {interval: 1s}", "settings:1: nodes: is missing"},
+		"null":               {"null", "settings: are empty"},
+		"nothing and a mark": {"--- # nothing\n", "settings: are empty"},
+		"nodes of null":      {"probe: {interval: 1s}\nnodes:\n", "settings:2: nodes: is empty; expected a list, [] for none"},
+		"null in JSON":       {`{"nodes": null}`, "settings:1: nodes: is empty; expected a list, [] for none"},
+		"a node of null":     {"nodes: [null]", "settings:1: nodes[0]: is empty"},
+		"an id of null":      {"nodes: [{id: null}]", "settings:1: nodes[0].id: is empty"},
+		"no YAML":            {"nodes: [", "is not YAML"},
+		"not a mapping":      {"[]", "is a list"},
+		"an unknown key":     {"nodes: []\nedge: {id: b}", "settings:2: edge: is an unknown key; expected one of nodes, probe"},
+		"an id twice":        {"nodes: [{id: a}, {id: a}]", "nodes[1].id: is the same as nodes[0].id"},
+		"a bad URL":          {"nodes: [{id: a, providers: [{id: p, type: vllm, base_url: '10.0.0.7'}]}]", "base_url: the value is not a base URL"},
+		"a URL not known":    {"nodes: [{id: z, providers: [{id: p, type: vllm, base_url: '***'}]}]", "base_url: the value is not a base URL"},
+		"another agent":      {"nodes: [{id: a}, {id: z, agent: true}]", "settings: nodes: change nodes with an agent"},
+		"two documents":      {"nodes: []\n---\nnodes: []", "begins a second document"},
 	} {
 		_, err := runs(settingsBefore()).ParseSettings(c.document)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "10.0.0.7") {

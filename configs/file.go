@@ -26,7 +26,7 @@ func (r *report) decodeFile(file string, data []byte, v reflect.Value) {
 	}
 }
 
-// parse gives the one document of a text, or nil: it is nothing but comments, or the report tells what is wrong.
+// parse gives the one document of a text, or nil: it says nothing but comments and null, or the report tells what is wrong.
 func (d *decoder) parse(data []byte) *yaml.Node {
 	if line, wrong := unreadable(data); wrong != "" {
 		d.at(place{d.file, line}, "", "%s", wrong)
@@ -45,7 +45,10 @@ func (d *decoder) parse(data []byte) *yaml.Node {
 	} else if !errors.Is(err, io.EOF) {
 		d.syntax(err)
 	}
-	return document.Content[0]
+	if root := document.Content[0]; root.ShortTag() != "!!null" {
+		return root
+	}
+	return nil
 }
 
 var syntaxError = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?(.*)`)

@@ -34,7 +34,7 @@ var textRules = map[string]func(string) string{
 // broken says what is wrong with a value by the rules of a check tag and what is expected, or "". The tag is a
 // list of words:
 //
-//	required       the key must be in its mapping (structure looks at that)
+//	required       the key must be in its mapping, and not be null (structure, collection and scalar look at that)
 //	optional       the empty text is fine and ends the checks
 //	range=1..64    for int and time.Duration
 //	oneof=a|b      for text

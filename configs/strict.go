@@ -51,15 +51,15 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, key string, f field) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		if d.collection(n, yaml.MappingNode, "!!map", key) {
+		if d.collection(n, yaml.MappingNode, "!!map", key, f) {
 			d.structure(n, v, key)
 		}
 	case reflect.Map:
-		if d.collection(n, yaml.MappingNode, "!!map", key) {
+		if d.collection(n, yaml.MappingNode, "!!map", key, f) {
 			d.stringMap(n, v, key, f)
 		}
 	case reflect.Slice:
-		if d.collection(n, yaml.SequenceNode, "!!seq", key) {
+		if d.collection(n, yaml.SequenceNode, "!!seq", key, f) {
 			d.list(n, v, key, f)
 		}
 	default:
@@ -68,16 +68,17 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, key string, f field) {
 }
 
 // collection tells whether there is a mapping or list to go into. An empty section is none, and no
-// problem: it is what stays of a section whose keys are all commented out. What stands there instead
-// isn't shown, since it may be a secret that was written one level too high.
-func (d *decoder) collection(n *yaml.Node, kind yaml.Kind, tag, key string) bool {
-	if n.ShortTag() == "!!null" {
+// problem unless it must be given: it is what stays of a section whose keys are all commented out. What
+// stands there instead isn't shown, since it may be a secret that was written one level too high.
+func (d *decoder) collection(n *yaml.Node, kind yaml.Kind, tag, key string, f field) bool {
+	empty := n.ShortTag() == "!!null"
+	if empty && !hasWord(f.check, "required") {
 		return false
 	}
-	if n.Kind != kind || n.ShortTag() != tag {
+	if empty || n.Kind != kind || n.ShortTag() != tag {
 		expected := "keys below it (key: value)"
 		if kind == yaml.SequenceNode {
-			expected = "a list"
+			expected = "a list, [] for none"
 		}
 		d.wrong(n, key, "is %s; expected %s", describe(n, true), expected)
 		return false

@@ -59,7 +59,7 @@ func TestControlPlaneProblems(t *testing.T) {
 		"text for a section is not shown": {"tls: hunter2\n" + loopback, []string{
 			"c.yaml:1: tls: is text; expected keys below it (key: value)"}},
 		"a mapping for a list": {"client:\n  allowed_origins: {a: b}\n" + loopback, []string{
-			"c.yaml:2: client.allowed_origins: is a mapping; expected a list"}},
+			"c.yaml:2: client.allowed_origins: is a mapping; expected a list, [] for none"}},
 		"a number for text": {"server:\n  id: 5\n  wire_listen: 127.0.0.1:0\n  edge_wire_listen: 127.0.0.1:0\n", []string{
 			`c.yaml:2: server.id: is a number ("5"); expected text, in quotes if need be`}},
 		"an empty value": {"log:\n  level:\n" + loopback, []string{
