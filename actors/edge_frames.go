@@ -101,7 +101,7 @@ func queryAnswerOf(m *iopv1.Envelope) *said {
 	}
 	answered := &queryAnswered{unknown: response.UnknownCommandIds}
 	for _, r := range response.Responses {
-		answered.answers = append(answered.answers, lateAnswer(r))
+		answered.answers = append(answered.answers, &commandAnswer{operationID: r.CommandId, response: r, result: structJSON(r.Result)})
 	}
 	return &said{query: answered}
 }

@@ -192,7 +192,7 @@ type (
 		response    *iopv1.EdgeCommandResponse
 		result      json.RawMessage // of the response, as JSON
 		err         *iopv1.Error
-		late        bool // matched by command_id alone
+		late        bool // its reply_to matched nothing pending; its command_id may
 	}
 	// commandNotice is an EdgeCommandEvent.
 	commandNotice struct {

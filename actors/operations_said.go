@@ -23,23 +23,20 @@ func (p *operations) said(ctx actor.Context, m *said) {
 	}
 }
 
-// theirs finds an entry of this Edge's; nil, and counted, when there is none.
+// theirs finds an entry of this Edge's; nil when there is none.
 func (p *operations) theirs(edgeID, id string) *entry {
-	e := p.log.entries[id]
-	if e == nil || e.op.EdgeID != edgeID {
-		p.sys.counters.unmatched.Add(1)
-		return nil
+	if e := p.log.entries[id]; e != nil && e.op.EdgeID == edgeID {
+		return e
 	}
-	return e
+	return nil
 }
 
 func (p *operations) answered(ctx actor.Context, edgeID string, m *commandAnswer) {
 	e := p.theirs(edgeID, m.operationID)
-	if e == nil {
-		return
-	}
-	if e.op.State.Terminal() {
-		p.sys.counters.unmatched.Add(1)
+	if e == nil || e.op.State.Terminal() {
+		if m.late {
+			p.sys.counters.unmatched.Add(1)
+		}
 		return
 	}
 	now := time.Now()

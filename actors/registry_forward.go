@@ -9,10 +9,14 @@ import (
 // What goes through the registry because it knows who owns an id: requests on their way to the owner, and what the owner says.
 
 // passOn gives events and operations what the owner of an id said. What an older connection says is dropped here, whatever it
-// is; an answer that is dropped leaves its command lost.
+// is; an answer that is dropped leaves its command lost, and a late one, which matched nothing, is counted.
 func (r *registry) passOn(ctx actor.Context, m *said) {
 	if !r.table.owns(m.edgeID, m.token) {
-		if m.answer != nil && !m.answer.late {
+		switch {
+		case m.answer == nil:
+		case m.answer.late:
+			r.sys.counters.unmatched.Add(1)
+		default:
 			ctx.Send(r.sys.operations, &commandsLost{token: m.token, ids: []string{m.answer.operationID}})
 		}
 		m.credit.giveBack()

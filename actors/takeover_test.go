@@ -66,7 +66,7 @@ func TestRegistryDropsWhatOlderConnectionsSay(t *testing.T) {
 		tell(&said{edgeID: "e1", token: old.token, credit: c, answer: &commandAnswer{operationID: "x", late: true}})
 		c.take()
 		tell(&said{edgeID: "unknown", token: 1, credit: c, query: &queryAnswered{}})
-		wantEqual(t, "credit taken", c.taken.Load(), 0)
+		wantEqual(t, "credit taken, unmatched", []any{c.taken.Load(), s.Metrics().UnmatchedAnswers}, []any{0, 1})
 		tell(&ended{pid: old.pid, edgeID: "e1", token: old.token, reason: ConnectionClosed})
 		_, v := view(t, s, "e1")
 		wantEqual(t, "connected", v.Connected, true)
