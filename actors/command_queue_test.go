@@ -180,6 +180,22 @@ func TestLateAndLost(t *testing.T) {
 	})
 }
 
+// An Edge that was back before its command's time was up is asked then, whether or not anybody says that the older connection ended.
+func TestOutOfTimeAndBack(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		f := stuck(t, s, "e1")
+		answer := askCommand(s, withTimeout("e1", 2*time.Second))
+		o := firstOperation(t, s)
+		s.root().Send(s.operations, &edgeBack{edgeID: "e1", token: 9})
+		s.root().Send(s.operations, &commandSent{o.ID, 1, time.Now()})
+		wantReply(t, <-answer, wire.EdgeTimeout, Unknown)
+		go f.pump()
+		f.next()
+		f.commandRequest()
+		wantEqual(t, "asked", f.request().GetEdgeCommandQueryRequest().GetCommandIds(), []string{o.ID})
+	})
+}
+
 // A frame that the writer has begun may have arrived: it isn't taken back when the connection ends.
 func TestBegunCommandIsLost(t *testing.T) {
 	bubble(t, testOptions(), func(t *testing.T, s *System) {

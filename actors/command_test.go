@@ -178,6 +178,7 @@ func TestCommandTimesOut(t *testing.T) {
 		"late answer":                 func(f *fakeEdge, m *iopv1.Envelope, id string) { f.reply(m.Id, outcomeOf(id, outcomeSucceeded)) },
 		"late answer without its id":  func(f *fakeEdge, _ *iopv1.Envelope, id string) { f.send(outcomeOf(id, outcomeSucceeded)) },
 		"late answer of a later life": func(f *fakeEdge, _ *iopv1.Envelope, id string) { f.reply(12345, outcomeOf(id, outcomeSucceeded)) },
+		"late answer that names none": func(f *fakeEdge, m *iopv1.Envelope, _ string) { f.reply(m.Id, outcomeOf("", outcomeSucceeded)) },
 		"late event":                  func(f *fakeEdge, _ *iopv1.Envelope, id string) { f.send(phaseOf(id, phaseSucceeded)) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"cmp"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	iopv1 "iop/proto/iop/v1"
@@ -35,7 +37,7 @@ func (e *edge) take(ctx actor.Context, m *iopv1.Envelope, snapshot *Snapshot) *s
 	case *iopv1.Envelope_EdgeCommandEvent:
 		return &said{notice: &commandNotice{body.EdgeCommandEvent, structJSON(body.EdgeCommandEvent.Result)}}
 	case *iopv1.Envelope_EdgeCommandResponse: // answers nothing pending, but names its command
-		return &said{answer: lateAnswer(body.EdgeCommandResponse)}
+		return &said{answer: lateAnswer("", body.EdgeCommandResponse)}
 	case *iopv1.Envelope_GoAway:
 		e.goodbye(ctx, body.GoAway)
 	case *iopv1.Envelope_EdgeHelloRequest:
@@ -52,7 +54,8 @@ func (e *edge) answer(ctx actor.Context, m *iopv1.Envelope, snapshot *Snapshot) 
 	r, ok := e.pending.take(m.ReplyTo, e.sys.clock.mono())
 	if !ok {
 		if late := m.GetEdgeCommandResponse(); late != nil {
-			return &said{answer: lateAnswer(late)}
+			id, _ := r.target.(commandID)
+			return &said{answer: lateAnswer(string(id), late)}
 		}
 		e.sys.counters.unmatched.Add(1)
 		return nil
@@ -106,8 +109,9 @@ func queryAnswerOf(m *iopv1.Envelope) *said {
 	return &said{query: answered}
 }
 
-func lateAnswer(m *iopv1.EdgeCommandResponse) *commandAnswer {
-	return &commandAnswer{operationID: m.CommandId, response: m, result: structJSON(m.Result), late: true}
+// lateAnswer is for the command that it names; one that names none is for the command that was asked for, where that is known.
+func lateAnswer(operationID string, m *iopv1.EdgeCommandResponse) *commandAnswer {
+	return &commandAnswer{operationID: cmp.Or(m.CommandId, operationID), response: m, result: structJSON(m.Result), late: true}
 }
 
 var nodeEventKinds = map[iopv1.NodeEventKind]Kind{

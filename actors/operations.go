@@ -286,6 +286,7 @@ func (p *operations) timeout(ctx actor.Context, id string) {
 	case e == nil:
 	case e.op.State == Sent, e.op.State == Pending && e.flight.late:
 		p.noAnswer(ctx, e)
+		p.askIfBack(ctx, e)
 		p.writtenKnown(id)
 	case e.op.State == Pending:
 		e.flight.late = true
