@@ -53,6 +53,9 @@ const (
 // for one that the registry lost.
 const claimTime = ownerProbeTime + answerTime
 
+// turnAwayTime is how long at least an Edge for whom there is no room, or no time, is to stay away; at most twice that.
+const turnAwayTime = 5 * time.Second
+
 // queryTime is how long a returned Edge has to say what became of its commands.
 const queryTime = 30 * time.Second
 
@@ -142,7 +145,7 @@ func (e *edge) greetingDue(ctx actor.Context, p phase) {
 	switch {
 	case p != e.phase:
 	case p == claiming:
-		e.turnAway(ctx, e.sys.turnAway())
+		e.turnAway(ctx, "nobody decided its claim in time")
 	default:
 		e.link.Abort()
 	}
@@ -162,8 +165,7 @@ func (e *edge) hello(ctx actor.Context, m *helloRead) {
 		}
 	}
 	if fault != nil {
-		e.sys.refused(h.GetEdgeId(), string(fault.Code), fault.Message)
-		e.refuse(ctx, fault, m.envelope.Id)
+		e.refuseHello(ctx, fault)
 		return
 	}
 	h.Token = "" // known to be good; nothing keeps it
@@ -183,14 +185,21 @@ func (e *edge) decided(ctx actor.Context, m *decided) {
 		e.phase = serving
 		e.welcome(m.interval)
 	case m.fault != nil:
-		e.refuse(ctx, m.fault, e.greeting.helloID)
+		e.refuseHello(ctx, m.fault)
 	default:
-		e.turnAway(ctx, m.turnAway)
+		e.turnAway(ctx, m.noRoom)
 	}
 }
 
-// turnAway sends an Edge away for now.
-func (e *edge) turnAway(ctx actor.Context, after time.Duration) {
+func (e *edge) refuseHello(ctx actor.Context, f *wire.Fault) {
+	e.sys.refused(e.edgeID, string(f.Code), f.Message)
+	e.refuse(ctx, f, e.greeting.helloID)
+}
+
+// turnAway sends an Edge away for now. When they may come back is spread, so that those who came together don't do so again.
+func (e *edge) turnAway(ctx actor.Context, why string) {
+	e.sys.refused(e.edgeID, overloaded, why)
+	after := turnAwayTime + rand.N(turnAwayTime)
 	e.link.SendControl(goAwayEnvelope(iopv1.GoAwayReason_GO_AWAY_REASON_OVERLOADED, "no room for another Edge now", after))
 	e.link.Finish()
 	e.end(ctx, ConnectionClosed)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -146,6 +147,26 @@ func TestRefusedClaimsLeaveNothing(t *testing.T) {
 	})
 }
 
+// Those who are turned away at one moment are not to come back at one moment.
+func TestTurnedAwayAreSpread(t *testing.T) {
+	opts := testOptions()
+	opts.Table.MaxConnections = 1
+	bubble(t, opts, func(t *testing.T, s *System) {
+		connect(t, s, "e0")
+		var back []time.Duration
+		for i := range 50 {
+			f := dial(t, s)
+			f.send(helloEnvelope(hello(fmt.Sprint("late", i))))
+			back = append(back, f.toldToGo(iopv1.GoAwayReason_GO_AWAY_REASON_OVERLOADED).ReconnectAfter.AsDuration())
+		}
+		first, last := slices.Min(back), slices.Max(back)
+		if first < turnAwayTime || last > 2*turnAwayTime || last-first < turnAwayTime/2 {
+			t.Errorf("the first of 50 comes back after %v, the last after %v", first, last)
+		}
+		wantEqual(t, "counted", s.Metrics().HelloRefusals[overloaded], 50)
+	})
+}
+
 // Each refusal is counted; of many a second few are in the log, with the id that was claimed.
 func TestRefusalsAreLogged(t *testing.T) {
 	opts := testOptions()
@@ -187,6 +208,8 @@ func TestManyClaimants(t *testing.T) {
 			f.refusedWith(iopv1.ErrorCode_ERROR_CODE_FAILED_PRECONDITION)
 		}
 		wantEqual(t, "connections", connections(s), 1)
+		refusals := s.Metrics().HelloRefusals
+		wantEqual(t, "counted", []int64{refusals[overloaded], refusals["failed_precondition"]}, []int64{2, maxWaitingClaims})
 	})
 }
 

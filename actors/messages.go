@@ -51,7 +51,7 @@ type (
 		token    Token // 0: not granted
 		interval time.Duration
 		fault    *wire.Fault
-		turnAway time.Duration // with neither: come back after this
+		noRoom   string // with neither: why it is to come back later
 	}
 
 	// claimGone answers a claimWithdrawn: no decided comes behind it.

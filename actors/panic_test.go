@@ -113,6 +113,7 @@ func TestLostClaim(t *testing.T) {
 		if took := time.Since(began); took > time.Minute {
 			t.Errorf("waited %v", took)
 		}
+		wantEqual(t, "counted", s.Metrics().HelloRefusals[overloaded], 1)
 		wantEqual(t, "connections", connections(s), 0)
 		s.root().Stop(s.registry)
 		synctest.Wait()

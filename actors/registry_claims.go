@@ -28,7 +28,7 @@ const maxWaitingClaims = 8
 // claim decides a claim. silent is the owner that was asked for a sign of life on its behalf and gave none, or 0.
 func (r *registry) claim(ctx actor.Context, m *claimAsk, silent Token) {
 	if r.draining {
-		ctx.Send(m.pid, &decided{turnAway: r.sys.turnAway()})
+		ctx.Send(m.pid, &decided{noRoom: "the Control Plane is stopping"})
 		return
 	}
 	now := time.Now()
@@ -39,9 +39,8 @@ func (r *registry) claim(ctx actor.Context, m *claimAsk, silent Token) {
 	case v.askOwner != nil:
 		r.askOwner(ctx, m, v.askOwner)
 	case v.overloaded:
-		r.turnAway(ctx, m, "there is no room for another Edge")
+		ctx.Send(m.pid, &decided{noRoom: "there is no room for another Edge"})
 	default:
-		r.sys.refused(m.hello.EdgeId, string(v.fault.Code), v.fault.Message)
 		ctx.Send(m.pid, &decided{fault: v.fault})
 	}
 }
@@ -87,15 +86,10 @@ func (r *registry) askOwner(ctx actor.Context, m *claimAsk, owner *View) {
 		r.sys.after(ownerProbeTime, ctx.Self(), &probeEnded{p})
 	}
 	if len(p.claims) == maxWaitingClaims {
-		r.turnAway(ctx, m, "too many claims of its id wait for the present owner")
+		ctx.Send(m.pid, &decided{noRoom: "too many claims of its id wait for the present owner"})
 		return
 	}
 	p.claims = append(p.claims, m)
-}
-
-func (r *registry) turnAway(ctx actor.Context, m *claimAsk, why string) {
-	r.sys.refused(m.hello.EdgeId, overloaded, why)
-	ctx.Send(m.pid, &decided{turnAway: r.sys.turnAway()})
 }
 
 // withdrawClaim is for a claimant whose link ended while its claim waited: it must not take the place of a living owner.
@@ -108,7 +102,6 @@ func (r *registry) withdrawClaim(ctx actor.Context, m *claimWithdrawn) {
 
 func (r *registry) ownerLives(ctx actor.Context, owner Token) {
 	for _, m := range r.claimsOn(owner) {
-		r.sys.refused(m.hello.EdgeId, string(faultOwned.Code), faultOwned.Message)
 		ctx.Send(m.pid, &decided{fault: faultOwned})
 	}
 }

@@ -163,11 +163,6 @@ func (s *System) after(d time.Duration, to *actor.PID, message any) *time.Timer 
 	return time.AfterFunc(d, func() { s.root().Send(to, message) })
 }
 
-// turnAway is when an Edge for whom there is no room, or no time, may try again.
-func (s *System) turnAway() time.Duration {
-	return 5*time.Second + time.Duration(s.clock.mono()%int64(5*time.Second)) // spread, so that they don't come back together
-}
-
 // readerPanicked ends the connection whose frame was the end of its reader, and only that: all Edges share the poller's goroutine.
 func (s *System) readerPanicked(reason any, link wire.Link) {
 	s.log.Error().Interface("reason", reason).Bytes("stack", debug.Stack()).Msg("reading a frame panicked")

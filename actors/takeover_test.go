@@ -194,6 +194,7 @@ func TestAClaimThatIsNotDecidedInTime(t *testing.T) {
 		}
 		wantEqual(t, "after", time.Since(began), claimTime)
 		last.ended()
+		wantEqual(t, "counted", s.Metrics().HelloRefusals[overloaded], 1)
 		_, v := view(t, s, "e1")
 		wantEqual(t, "owner", v.InstanceID, "3")
 	})
