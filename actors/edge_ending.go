@@ -173,7 +173,11 @@ func (e *edge) stopping(ctx actor.Context) {
 	}
 	e.takeBackAll(ctx)
 	e.link.Abort()
-	if !e.freed && e.token != 0 {
+	switch {
+	case e.freed:
+	case e.phase == claiming && e.token == 0: // else it would be granted an id, and nobody would serve it
+		ctx.Send(e.sys.registry, &claimWithdrawn{ctx.Self()})
+	case e.token != 0:
 		e.reason = ConnectionClosed
 		e.failPending(ctx, StatusReply{Fault: faultLost})
 		e.tellEnd(ctx)

@@ -61,23 +61,29 @@ func (l *fakeLink) Abort() {
 // it is the test.
 func connectLink(t *testing.T, s *System, id string, link *fakeLink) (*actor.PID, *credit) {
 	t.Helper()
-	ready := newPause()
-	e := newEdge(s)
-	e.link, e.pulse, e.credit.reader = link, &Pulse{}, ready
-	e.phase, e.edgeID = claiming, id
-	e.greeting = &greeting{arrived: true, timer: time.NewTimer(time.Hour)}
-	e.pending.limit = s.opts.MaxInFlight
-	e.pulse.lastSeen.Store(s.clock.mono())
-	pid := s.root().Spawn(shortProps(func() actor.Actor { return e }))
-	e.pid, link.events = pid, &e.linkEvents
-	s.root().Send(s.registry, &claimAsk{pid: pid, hello: hello(id), pulse: e.pulse, gone: link.PeerEnded})
-	synctest.Wait()
+	e, ready := claimLink(s, hello(id), link)
 	select {
 	case <-ready:
 	default:
 		t.Fatal("the claim wasn't granted")
 	}
-	return pid, &e.credit
+	return e.pid, &e.credit
+}
+
+// claimLink is connectLink up to the claim; ready is told when it was granted.
+func claimLink(s *System, h *iopv1.EdgeHelloRequest, link *fakeLink) (e *edge, ready pause) {
+	ready = newPause()
+	e = newEdge(s)
+	e.link, e.pulse, e.credit.reader = link, &Pulse{}, ready
+	e.phase, e.edgeID = claiming, h.EdgeId
+	e.greeting = &greeting{arrived: true, timer: time.NewTimer(time.Hour)}
+	e.pending.limit = s.opts.MaxInFlight
+	e.pulse.lastSeen.Store(s.clock.mono())
+	pid := s.root().Spawn(shortProps(func() actor.Actor { return e }))
+	e.pid, link.events = pid, &e.linkEvents
+	s.root().Send(s.registry, &claimAsk{pid: pid, hello: h, pulse: e.pulse, gone: link.PeerEnded})
+	synctest.Wait()
+	return e, ready
 }
 
 func (l *fakeLink) SendPong(uint64, *timestamppb.Timestamp, time.Time, time.Duration) wire.SendResult {

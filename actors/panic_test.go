@@ -121,6 +121,18 @@ func TestLostClaim(t *testing.T) {
 	})
 }
 
+// A claimant whose actor was stopped while its claim waited takes nobody's place.
+func TestStoppedClaimant(t *testing.T) {
+	bubble(t, rejecting(), func(t *testing.T, s *System) {
+		connectAs(t, s, helloOf("e1", "owner")) // which doesn't answer the Ping
+		e, _ := claimLink(s, helloOf("e1", "claimant"), &fakeLink{done: make(chan struct{})})
+		s.root().Stop(e.pid) // as its parent does when it panics twice
+		time.Sleep(ownerProbeTime + time.Second)
+		_, v := view(t, s, "e1")
+		wantEqual(t, "owner", []any{v.InstanceID, v.Connected}, []any{"owner", true})
+	})
+}
+
 // A request for a connection that is gone by the time it gets there is answered.
 func TestDeadLettersAreAnswered(t *testing.T) {
 	bubble(t, testOptions(), func(t *testing.T, s *System) {
