@@ -192,7 +192,7 @@ type (
 		response    *iopv1.EdgeCommandResponse
 		result      json.RawMessage // of the response, as JSON
 		err         *iopv1.Error
-		late        bool // its reply_to matched nothing pending; its command_id may
+		late        bool // nobody waits for it any more; it is matched by its command_id, or by a request that has timed out
 	}
 	// commandNotice is an EdgeCommandEvent.
 	commandNotice struct {
