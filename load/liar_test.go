@@ -2,6 +2,7 @@ package load
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -25,11 +26,19 @@ type liar struct {
 	edges net.Listener
 	web   *httptest.Server
 
-	running sync.WaitGroup
-	mu      sync.Mutex
-	links   map[string]*liarLink
-	kept    map[string]*iopv1.EdgeStatusResponse
-	asked   int
+	running  sync.WaitGroup
+	mu       sync.Mutex
+	links    map[string]*liarLink
+	kept     map[string]*iopv1.EdgeStatusResponse
+	awaiting map[string]*swap
+	asked    int
+	events   chan *iopv1.EdgeNodeEvent
+}
+
+// swap is a caller that waits for another one of the same Edge, to change answers with it.
+type swap struct {
+	mine  *iopv1.EdgeStatusResponse
+	other chan *iopv1.EdgeStatusResponse
 }
 
 type lie int
@@ -41,6 +50,8 @@ const (
 	swallows       // drops the Edge's answer now and then
 	sendsTwice     // writes commands twice
 	mixesUp        // gives commands' results to the wrong caller
+	swaps          // gives two who ask one Edge at once each other's answer
+	skips          // leaves every second event out
 )
 
 type liarLink struct {
@@ -55,7 +66,8 @@ func startLiar(t *testing.T, l lie) *liar {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &liar{lie: l, t: t, edges: edges, links: map[string]*liarLink{}, kept: map[string]*iopv1.EdgeStatusResponse{}}
+	s := &liar{lie: l, t: t, edges: edges, links: map[string]*liarLink{}, kept: map[string]*iopv1.EdgeStatusResponse{},
+		awaiting: map[string]*swap{}, events: make(chan *iopv1.EdgeNodeEvent, 10_000)}
 	s.running.Go(func() {
 		for {
 			c, err := edges.Accept()
@@ -68,6 +80,7 @@ func startLiar(t *testing.T, l lie) *liar {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /edges/{id}/status", s.status)
 	mux.HandleFunc("POST /edges/{id}/commands", s.command)
+	mux.HandleFunc("GET /fleet/events", s.stream)
 	s.web = httptest.NewServer(mux)
 	t.Cleanup(func() { s.web.Close(); edges.Close(); s.running.Wait() })
 	return s
@@ -77,6 +90,7 @@ func (s *liar) serve(c net.Conn) {
 	defer c.Close()
 	frames := wire.NewFrameReader(c, wire.DefaultMaxFrameBytes)
 	link := &liarLink{conn: c, pending: map[uint64]chan *iopv1.Envelope{}}
+	id := ""
 	defer link.end()
 	for {
 		frame, err := frames.Next()
@@ -88,7 +102,12 @@ func (s *liar) serve(c net.Conn) {
 			s.t.Error(err)
 			return
 		}
+		if e := m.GetEdgeNodeEvent(); e != nil {
+			e.NodeId = id // the stream's reader looks at no node
+			s.events <- e
+		}
 		if hello := m.GetEdgeHelloRequest(); hello != nil {
+			id = hello.EdgeId
 			s.mu.Lock()
 			s.links[hello.EdgeId] = link
 			s.mu.Unlock()
@@ -164,8 +183,17 @@ func problem(w http.ResponseWriter, status int, code string) {
 func (s *liar) status(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	n, link := s.link(id, s.lie == misroutes)
-	m := link.ask(&iopv1.Envelope{Body: &iopv1.Envelope_EdgeStatusRequest{EdgeStatusRequest: &iopv1.EdgeStatusRequest{}}}, 1)
+	timeout, err := time.ParseDuration(r.URL.Query().Get("timeout"))
+	if err != nil {
+		problem(w, http.StatusBadRequest, "invalid_request")
+		return
+	}
+	m := link.ask(&iopv1.Envelope{Body: &iopv1.Envelope_EdgeStatusRequest{
+		EdgeStatusRequest: &iopv1.EdgeStatusRequest{Timeout: durationpb.New(timeout)}}}, 1)
 	answer := m.GetEdgeStatusResponse()
+	if s.lie == swaps {
+		answer = s.swap(id, answer)
+	}
 	if s.lie == repeats {
 		s.mu.Lock()
 		if kept := s.kept[id]; kept != nil {
@@ -183,6 +211,52 @@ func (s *liar) status(w http.ResponseWriter, r *http.Request) {
 		nodes = append(nodes, map[string]any{"labels": node.Labels})
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{"edge_id": id, "source": "live", "nodes": nodes})
+}
+
+// swap waits a moment for another caller of this Edge.
+func (s *liar) swap(id string, answer *iopv1.EdgeStatusResponse) *iopv1.EdgeStatusResponse {
+	s.mu.Lock()
+	if first := s.awaiting[id]; first != nil {
+		delete(s.awaiting, id)
+		s.mu.Unlock()
+		first.other <- answer
+		return first.mine
+	}
+	me := &swap{answer, make(chan *iopv1.EdgeStatusResponse, 1)}
+	s.awaiting[id] = me
+	s.mu.Unlock()
+	select {
+	case answer = <-me.other:
+	case <-time.After(100 * time.Millisecond):
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.awaiting[id] == me {
+			delete(s.awaiting, id)
+		} else {
+			answer = <-me.other
+		}
+	}
+	return answer
+}
+
+// stream gives what the Edges say to its only reader.
+func (s *liar) stream(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	_ = http.NewResponseController(w).Flush()
+	said := map[string]int{}
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case e := <-s.events:
+			if said[e.NodeId]++; s.lie == skips && said[e.NodeId]%2 == 0 {
+				continue
+			}
+			data, _ := json.Marshal(map[string]any{"edge_id": e.NodeId, "message": e.Message, "at": time.Now()})
+			fmt.Fprintf(w, "id: 1\ndata: %s\n\n", data)
+			_ = http.NewResponseController(w).Flush()
+		}
+	}
 }
 
 func (s *liar) command(w http.ResponseWriter, r *http.Request) {

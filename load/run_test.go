@@ -18,8 +18,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func scenario() Scenario {
 	return Scenario{Name: "test", Duration: time.Second,
-		Edges: Edges{Count: 3, IDPrefix: "t-", Nodes: 1, Providers: 1, Reconnect: 10 * time.Millisecond, ReconnectMax: 100 * time.Millisecond},
-		Traffic: Traffic{StatusRate: 100, CommandRate: 50, PhaseDelay: time.Millisecond,
+		Edges: Edges{Count: 3, IDPrefix: "t-", Nodes: 1, Providers: 1, PushInterval: 50 * time.Millisecond, Reconnect: 10 * time.Millisecond, ReconnectMax: 100 * time.Millisecond},
+		Traffic: Traffic{StatusRate: 100, CommandRate: 50, Readers: 1, PhaseDelay: time.Millisecond,
 			Timeout: 20 * time.Second, CommandTimeout: 20 * time.Second}}
 }
 
@@ -44,13 +44,15 @@ func TestARunFindsLies(t *testing.T) {
 		"loses answers":          {swallows, func(o ledger.Totals) uint64 { return o.Lost }},
 		"sends commands twice":   {sendsTwice, func(o ledger.Totals) uint64 { return o.ExecutedTwice }},
 		"mixes up results":       {mixesUp, func(o ledger.Totals) uint64 { return o.Misrouted }},
+		"swaps answers":          {swaps, func(o ledger.Totals) uint64 { return o.Misrouted }},
+		"skips events":           {skips, func(o ledger.Totals) uint64 { return o.Skipped }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := runAgainst(t, startLiar(t, c.lie), scenario())
 			if c.count == nil {
-				if !r.OK || r.Totals != (ledger.Totals{}) || r.Status.OK != r.Status.Sent || r.Commands.OK != r.Commands.Sent || r.Status.Sent == 0 {
-					t.Errorf("of an honest one: totals %+v, status %+v, commands %+v", r.Totals, r.Status.ErrorKinds, r.Commands.ErrorKinds)
+				if !r.OK || r.Totals != (ledger.Totals{}) || r.Status.OK != r.Status.Sent || r.Commands.OK != r.Commands.Sent || r.Status.Sent == 0 || r.Events.OK == 0 {
+					t.Errorf("of an honest one: totals %+v, status %+v, commands %+v, %d events", r.Totals, r.Status.ErrorKinds, r.Commands.ErrorKinds, r.Events.OK)
 				}
 				return
 			}

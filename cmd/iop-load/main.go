@@ -40,7 +40,7 @@ func (c *command) cobra() *cobra.Command {
 		Short:   "Load a Control Plane with many simulated Edges",
 		Long: `Connects simulated Edges to a Control Plane and sends them status requests and commands through it, on a schedule that doesn't
 wait for answers; times count from the moment a request was due. Every answer is checked against what the Edges sent: an answer
-that is lost, duplicated or misrouted, a command that runs twice, or an event out of order fails the run.
+that is lost, duplicated or misrouted, a command that runs twice, or an event out of order or skipped fails the run.
 
 A scenario is the name of a built-in one ("iop-load list" shows them) or the path of a YAML file; without one, the flags say all.
 Flags override the scenario.

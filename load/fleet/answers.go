@@ -12,26 +12,26 @@ import (
 )
 
 // status answers a status request as the Edge behaves.
-func (e *edge) status(id uint64) {
+func (e *edge) status(id uint64, question time.Duration) {
 	switch e.behaviour {
 	case Late:
 		life := e.life
 		e.later(e.delay, func() {
 			if e.life == life {
 				e.shard.f.stats.strays.Add(1)
-				e.answerStatus(id)
+				e.answerStatus(id, question)
 			}
 		})
 	case Wrong:
 		e.answerWrongly(id)
 	default:
-		e.answerStatus(id)
+		e.answerStatus(id, question)
 	}
 }
 
-func (e *edge) answerStatus(id uint64) {
+func (e *edge) answerStatus(id uint64, question time.Duration) {
 	now := time.Now()
-	stamp := e.shard.f.opts.Ledger.Answer(e.number)
+	stamp := e.shard.f.opts.Ledger.Answer(e.number, question)
 	e.send(&iopv1.Envelope{ReplyTo: id, Body: &iopv1.Envelope_EdgeStatusResponse{
 		EdgeStatusResponse: e.shard.f.model.snapshot(e.id, e.number, e.step(now), now, stamp)}})
 }

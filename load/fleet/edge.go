@@ -39,6 +39,7 @@ type edge struct {
 	heard    time.Duration // the last frame
 	skew     time.Duration // the server's clock minus this one's
 	said     uint64        // node events
+	since    uint64        // the first of those that were said on this link, one behind the other; 0: the next one
 
 	behaviour Behaviour
 	delay     time.Duration // of what it does late
@@ -144,7 +145,7 @@ func (e *edge) welcome(hello *iopv1.EdgeHelloResponse) {
 	if e.been {
 		f.stats.reconnects.Add(1)
 	}
-	e.been = true
+	e.been, e.since = true, 0
 	e.settle()
 	if at := hello.ServerTime; at.IsValid() {
 		e.skew = time.Until(at.AsTime())

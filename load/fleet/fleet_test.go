@@ -163,12 +163,45 @@ func TestCommandsThatAreRefused(t *testing.T) {
 
 func TestChangesAreTold(t *testing.T) {
 	cp := startFakeCP(t)
-	startFleet(t, cp, func(o *Options) { o.PushInterval = 20 * time.Millisecond })
+	f := startFleet(t, cp, func(o *Options) { o.PushInterval = 20 * time.Millisecond })
 	p := cp.peer()
-	for n, want := range []string{"1", "2", "3"} {
-		e := p.hear("event", func(m *iopv1.Envelope) bool { return m.GetEdgeNodeEvent() != nil }).GetEdgeNodeEvent()
-		if e.Message != EventPrefix+want {
-			t.Errorf("event %d says %q", n, e.Message)
+	for want := range uint64(3) {
+		if number, since := p.event(); number != want+1 || since != 1 {
+			t.Errorf("event %d is %d since %d", want+1, number, since)
+		}
+	}
+	awaitAll(t, f)
+	f.Drop([]int{0})
+	first, since := cp.peer().event()
+	if first < 4 || since != first {
+		t.Errorf("the first event on a new link is %d since %d", first, since)
+	}
+}
+
+// event gives the number of the next node event, and since when none was said on another link.
+func (p *peer) event() (number, since uint64) {
+	p.cp.t.Helper()
+	e := p.hear("event", func(m *iopv1.Envelope) bool { return m.GetEdgeNodeEvent() != nil }).GetEdgeNodeEvent()
+	number, since, ok := ParseEvent(e.Message)
+	if !ok {
+		p.cp.t.Fatalf("an event says %q", e.Message)
+	}
+	return number, since
+}
+
+func TestParseEvent(t *testing.T) {
+	for _, c := range []struct {
+		message       string
+		number, since uint64
+		ok            bool
+	}{
+		{EventMessage(17, 12), 17, 12, true},
+		{"load event 17", 17, 0, false},
+		{"load event x since 12", 0, 12, false},
+		{"another event", 0, 0, false},
+	} {
+		if number, since, ok := ParseEvent(c.message); ok != c.ok || ok && (number != c.number || since != c.since) {
+			t.Errorf("%q is %d since %d, %v", c.message, number, since, ok)
 		}
 	}
 }
@@ -377,21 +410,27 @@ func TestAClone(t *testing.T) {
 	}
 }
 
-// Two with one id number their events in one row: a reader who sees a number twice must not take it for an event given twice.
+// Two with one id number their events in one row: a reader who sees a number twice must not take it for an event given twice, nor
+// one for skipped which only the other's link had.
 func TestAClonesEvents(t *testing.T) {
 	cp := startFakeCP(t)
 	f := startFleet(t, cp, func(o *Options) { o.PushInterval = 20 * time.Millisecond })
 	p := cp.peer()
 	awaitAll(t, f)
 	f.Clone([]int{0}, time.Minute)
-	seen := map[string]bool{}
+	said := map[uint64]*peer{}
 	for _, p := range []*peer{p, cp.peer(), p} {
 		for range 5 {
-			e := p.hear("event", func(m *iopv1.Envelope) bool { return m.GetEdgeNodeEvent() != nil }).GetEdgeNodeEvent()
-			if seen[e.Message] {
-				t.Errorf("two events are %q", e.Message)
+			number, since := p.event()
+			if said[number] != nil {
+				t.Errorf("two events are %d", number)
 			}
-			seen[e.Message] = true
+			said[number] = p
+			for n := since; n < number; n++ {
+				if said[n] != p {
+					t.Errorf("event %d says that its link had all since %d, and it had no %d", number, since, n)
+				}
+			}
 		}
 	}
 }

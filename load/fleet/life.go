@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -48,8 +49,8 @@ func (e *edge) push() {
 	e.shard.f.stats.snapshots.Add(1)
 }
 
-// event says whether the first node came, went or changed. Its number is one more than that of the Edge's last event, so that
-// a live reader sees what is out of order.
+// event says whether the first node came, went or changed. Its number is one more than that of the Edge's last event, and it says
+// since which number all were said on this link, so that a live reader sees what is out of order or missing.
 func (e *edge) event() {
 	f, now := e.shard.f, time.Now()
 	step := e.step(now)
@@ -65,7 +66,29 @@ func (e *edge) event() {
 		counted = e.twin // two with one id, and one row of numbers
 	}
 	counted.said++
+	if e.since == 0 {
+		e.since = counted.said
+	}
+	if e.twin != nil {
+		e.twin.since = 0
+	}
 	e.send(&iopv1.Envelope{Body: &iopv1.Envelope_EdgeNodeEvent{EdgeNodeEvent: &iopv1.EdgeNodeEvent{
-		NodeId: "gpu-0", Kind: kind, Message: EventPrefix + strconv.FormatUint(counted.said, 10), OccurredAt: timestamppb.New(now)}}})
+		NodeId: "gpu-0", Kind: kind, Message: EventMessage(counted.said, e.since), OccurredAt: timestamppb.New(now)}}})
 	f.stats.events.Add(1)
+}
+
+const eventPrefix, eventSince = "load event ", " since "
+
+// EventMessage is what an Edge's event says: its number, and that of the first one since which none was said on another link.
+func EventMessage(number, since uint64) string {
+	return eventPrefix + strconv.FormatUint(number, 10) + eventSince + strconv.FormatUint(since, 10)
+}
+
+// ParseEvent reads an EventMessage; false for any other.
+func ParseEvent(message string) (number, since uint64, ok bool) {
+	numbers, isOne := strings.CutPrefix(message, eventPrefix)
+	first, second, _ := strings.Cut(numbers, eventSince)
+	number, err := strconv.ParseUint(first, 10, 64)
+	since, err2 := strconv.ParseUint(second, 10, 64)
+	return number, since, isOne && err == nil && err2 == nil
 }

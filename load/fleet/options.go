@@ -32,5 +32,4 @@ const (
 	NonceKey        = "nonce"
 	EdgeKey         = "edge_id"
 	StampLabel      = "load.answer" // of the first node in a status answer
-	EventPrefix     = "load event " // of a node event's message; its number follows
 )

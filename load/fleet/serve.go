@@ -63,7 +63,7 @@ func (e *edge) frame(payload []byte) {
 	case *iopv1.Envelope_Pong:
 		e.pong(body.Pong)
 	case *iopv1.Envelope_EdgeStatusRequest:
-		e.status(m.Id)
+		e.status(m.Id, body.EdgeStatusRequest.Timeout.AsDuration())
 	case *iopv1.Envelope_EdgeCommandRequest:
 		e.command(m.Id, body.EdgeCommandRequest)
 	case *iopv1.Envelope_EdgeCommandQueryRequest:

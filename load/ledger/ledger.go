@@ -28,6 +28,8 @@ type Totals struct {
 	ExecutedTwice uint64 `json:"executed_twice"`
 	// OutOfOrder: an event of an Edge or of a command that came before one that was said earlier.
 	OutOfOrder uint64 `json:"out_of_order"`
+	// Skipped: an event that a live reader wasn't given, though it was given a later one of the same link and told of no gap.
+	Skipped uint64 `json:"skipped"`
 
 	// Late is no fault of its own: what would be lost, had the Control Plane not counted that it came after its caller's time was
 	// up. It, or its machine, is too busy.
@@ -41,6 +43,7 @@ func (t *Totals) Add(o Totals) {
 	t.Misrouted += o.Misrouted
 	t.ExecutedTwice += o.ExecutedTwice
 	t.OutOfOrder += o.OutOfOrder
+	t.Skipped += o.Skipped
 	t.Late += o.Late
 }
 
@@ -58,11 +61,12 @@ type Ledger struct {
 	prefix string // of every edge_id
 	now    func() time.Time
 
-	mu        sync.Mutex
-	totals    Totals
-	edges     []book
-	commands  commandBook
-	lastNonce uint64
+	mu           sync.Mutex
+	totals       Totals
+	edges        []book
+	commands     commandBook
+	lastNonce    uint64
+	lastQuestion time.Duration
 }
 
 // book is one Edge's page.
@@ -73,8 +77,9 @@ type book struct {
 }
 
 type answer struct {
-	serial uint64
-	at     time.Time
+	serial   uint64
+	question time.Duration
+	at       time.Time
 }
 
 // maxOpen bounds what an Edge may have given without a caller seeing it; the oldest go first. Most of those were asked
@@ -99,14 +104,26 @@ func (l *Ledger) Totals() Totals {
 	return l.totals
 }
 
-// Answer gives the stamp for an answer that the Edge is about to give.
-func (l *Ledger) Answer(edge int) (stamp string) {
+// questions is how many of them are told from each other; none is asked again within Keep at ten thousand a second.
+const questions = 1_000_000
+
+// Question gives a status read that may wait that long a wait of its own, shorter by some nanoseconds. The Control Plane passes it on
+// to the Edge, which is how the Edge's answer is known to be to this question and to no other.
+func (l *Ledger) Question(wait time.Duration) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lastQuestion = l.lastQuestion%questions + 1
+	return wait - l.lastQuestion
+}
+
+// Answer gives the stamp for an answer that the Edge is about to give to a question.
+func (l *Ledger) Answer(edge int, question time.Duration) (stamp string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b, now := &l.edges[edge], l.now()
 	b.given++
 	b.forget(now)
-	b.open = append(b.open, answer{b.given, now})
+	b.open = append(b.open, answer{b.given, question, now})
 	return EdgeID(l.prefix, edge) + "/" + strconv.FormatUint(b.given, 10)
 }
 
@@ -126,9 +143,9 @@ func (l *Ledger) Cut(edge int) {
 	l.edges[edge].cut = l.now()
 }
 
-// Took notes the answer that a caller was given, who had asked this Edge at that time. It tells whether the answer was as it
+// Took notes the answer that a caller was given, who had asked this Edge this question. It tells whether the answer was as it
 // must be; what is wrong with it is counted.
-func (l *Ledger) Took(edge int, stamp string, asked time.Time) bool {
+func (l *Ledger) Took(edge int, stamp string, question time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := &l.edges[edge]
@@ -138,11 +155,11 @@ func (l *Ledger) Took(edge int, stamp string, asked time.Time) bool {
 		l.totals.Misrouted++
 		return false
 	}
-	at, ok := b.take(serial)
+	answered, ok := b.take(serial)
 	switch {
 	case !ok:
 		l.totals.Duplicated++
-	case at.Before(asked): // it answers an earlier question
+	case answered != question:
 		l.totals.Misrouted++
 	default:
 		return true
@@ -150,24 +167,24 @@ func (l *Ledger) Took(edge int, stamp string, asked time.Time) bool {
 	return false
 }
 
-func (b *book) take(serial uint64) (at time.Time, ok bool) {
+func (b *book) take(serial uint64) (question time.Duration, ok bool) {
 	for i, a := range b.open {
 		if a.serial == serial {
 			b.open = append(b.open[:i], b.open[i+1:]...)
-			return a.at, true
+			return a.question, true
 		}
 	}
-	return time.Time{}, false
+	return 0, false
 }
 
-// Missed notes that a caller who asked at that time and would wait that long was given no answer. If the Edge gave one in time,
-// and its link stayed up, it was lost, which is counted and told.
-func (l *Ledger) Missed(edge int, asked time.Time, wait time.Duration) (lost bool) {
+// Missed notes that a caller who asked at that time was given no answer to its question. If the Edge gave one in time, and its link
+// stayed up, it was lost, which is counted and told.
+func (l *Ledger) Missed(edge int, asked time.Time, question time.Duration) (lost bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := &l.edges[edge]
 	for _, a := range b.open {
-		if inTime(a.at, asked, wait) && b.cut.Before(a.at) {
+		if a.question == question && inTime(a.at, asked, question) && b.cut.Before(a.at) {
 			b.take(a.serial)
 			l.totals.Lost++
 			return true

@@ -28,85 +28,93 @@ func (b *books) pass(d time.Duration) time.Time {
 
 const wait = 2 * time.Second
 
+// mine and other are two questions, which a ledger tells from each other and from a read that waits as long as all.
+const mine, other = wait - 1, wait - 2
+
 func TestTotals(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		do   func(*books)
 		want Totals
 	}{
-		{"an answer that came is fine", func(b *books) {
-			asked := b.at
-			b.Took(1, b.Answer(1), asked)
-		}, Totals{}},
+		{"an answer that came is fine", func(b *books) { b.Took(1, b.Answer(1, mine), mine) }, Totals{}},
 		{"answers may come in any order", func(b *books) {
-			asked := b.at
-			first, second := b.Answer(1), b.Answer(1)
-			b.Took(1, second, asked)
-			b.Took(1, first, asked)
+			first, second := b.Answer(1, mine), b.Answer(1, other)
+			b.Took(1, second, other)
+			b.Took(1, first, mine)
 		}, Totals{}},
-		{"one that nobody waited for is not lost", func(b *books) { b.Answer(1) }, Totals{}},
+		{"one that nobody waited for is not lost", func(b *books) { b.Answer(1, mine) }, Totals{}},
 		{"given to two callers", func(b *books) {
-			asked, stamp := b.at, b.Answer(1)
-			b.Took(1, stamp, asked)
-			b.Took(1, stamp, asked)
+			stamp := b.Answer(1, mine)
+			b.Took(1, stamp, mine)
+			b.Took(1, stamp, other)
 		}, Totals{Duplicated: 1}},
-		{"another Edge's", func(b *books) {
-			asked := b.at
-			b.Took(2, b.Answer(1), asked)
-		}, Totals{Misrouted: 1}},
-		{"one that no Edge gave", func(b *books) { b.Took(1, "e-00001/7", b.at) }, Totals{Misrouted: 1}},
-		{"no stamp", func(b *books) { b.Took(1, "", b.at) }, Totals{Misrouted: 1}},
-		{"a stamp of something else", func(b *books) { b.Answer(1); b.Took(1, "e-00001/x", b.at) }, Totals{Misrouted: 1}},
+		{"another Edge's", func(b *books) { b.Took(2, b.Answer(1, mine), mine) }, Totals{Misrouted: 1}},
+		{"one that no Edge gave", func(b *books) { b.Took(1, "e-00001/7", mine) }, Totals{Misrouted: 1}},
+		{"no stamp", func(b *books) { b.Took(1, "", mine) }, Totals{Misrouted: 1}},
+		{"a stamp of something else", func(b *books) { b.Answer(1, mine); b.Took(1, "e-00001/x", mine) }, Totals{Misrouted: 1}},
 		{"the answer to an earlier question", func(b *books) {
-			stamp := b.Answer(1)
-			b.Took(1, stamp, b.pass(time.Second))
+			stamp := b.Answer(1, mine)
+			b.pass(time.Second)
+			b.Took(1, stamp, other)
 		}, Totals{Misrouted: 1}},
+		{"two that were asked for at once, swapped", func(b *books) {
+			first, second := b.Answer(1, mine), b.Answer(1, other)
+			b.Took(1, first, other)
+			b.Took(1, second, mine)
+		}, Totals{Misrouted: 2}},
+		{"the one to a fleet read", func(b *books) { b.Took(1, b.Answer(1, wait), mine) }, Totals{Misrouted: 1}},
 
 		{"given in time and not passed on", func(b *books) {
 			asked := b.at
-			b.Answer(1)
+			b.Answer(1, mine)
 			b.pass(wait)
-			b.Missed(1, asked, wait)
+			b.Missed(1, asked, mine)
 		}, Totals{Lost: 1}},
 		{"one answer is lost once", func(b *books) {
 			asked := b.at
-			b.Answer(1)
+			b.Answer(1, mine)
 			b.pass(wait)
-			b.Missed(1, asked, wait)
-			b.Missed(1, asked, wait)
+			b.Missed(1, asked, mine)
+			b.Missed(1, asked, mine)
 		}, Totals{Lost: 1}},
 		{"given too late", func(b *books) {
 			asked := b.at
 			b.pass(wait / 2)
-			b.Answer(1)
-			b.Missed(1, asked, wait)
+			b.Answer(1, mine)
+			b.Missed(1, asked, mine)
 		}, Totals{}},
-		{"never given", func(b *books) { b.Missed(1, b.at, wait) }, Totals{}},
+		{"never given", func(b *books) { b.Missed(1, b.at, mine) }, Totals{}},
 		{"another caller got it", func(b *books) {
 			asked := b.at
-			b.Took(1, b.Answer(1), asked)
-			b.Missed(1, asked, wait)
+			b.Took(1, b.Answer(1, mine), mine)
+			b.Missed(1, asked, mine)
+		}, Totals{}},
+		{"what was given was another's", func(b *books) {
+			asked := b.at
+			b.Answer(1, other)
+			b.Missed(1, asked, mine)
 		}, Totals{}},
 		{"the link was cut behind it", func(b *books) {
 			asked := b.at
-			b.Answer(1)
+			b.Answer(1, mine)
 			b.pass(time.Millisecond)
 			b.Cut(1)
-			b.Missed(1, asked, wait)
+			b.Missed(1, asked, mine)
 		}, Totals{}},
 		{"the link had been cut before it", func(b *books) {
 			b.Cut(1)
 			asked := b.pass(time.Second)
-			b.Answer(1)
-			b.Missed(1, asked, wait)
+			b.Answer(1, mine)
+			b.Missed(1, asked, mine)
 		}, Totals{Lost: 1}},
 
 		{"what came late isn't lost", func(b *books) {
 			asked := b.at
-			b.Answer(1)
-			b.Answer(1)
-			b.Missed(1, asked, wait)
-			b.Missed(1, asked, wait)
+			b.Answer(1, mine)
+			b.Answer(1, other)
+			b.Missed(1, asked, mine)
+			b.Missed(1, asked, other)
 			b.CameLate(1)
 		}, Totals{Lost: 1, Late: 1}},
 		{"no more can be late than were lost", func(b *books) { b.CameLate(7) }, Totals{}},
@@ -214,7 +222,7 @@ func TestKnown(t *testing.T) {
 func TestBooksAreBounded(t *testing.T) {
 	b := newBooks()
 	for range 10 * maxOpen {
-		b.Answer(1)
+		b.Answer(1, mine)
 	}
 	if n := len(b.edges[1].open); n > maxOpen {
 		t.Errorf("%d answers are open, want at most %d", n, maxOpen)
@@ -238,13 +246,21 @@ func TestEvents(t *testing.T) {
 	type command struct{ id, kind string }
 	for _, c := range []struct {
 		name     string
-		numbers  []uint64
+		said     [][2]uint64 // numbers, and since when on the same link; {} is a gap
 		commands []command
 		want     Totals
 	}{
-		{name: "in order, with a gap", numbers: []uint64{1, 2, 5, 6}},
-		{name: "twice", numbers: []uint64{1, 2, 2}, want: Totals{Duplicated: 1}},
-		{name: "out of order", numbers: []uint64{1, 3, 2}, want: Totals{OutOfOrder: 1}},
+		{name: "in order", said: [][2]uint64{{1, 1}, {2, 1}, {3, 1}}},
+		{name: "the reader began late", said: [][2]uint64{{7, 1}, {8, 1}}},
+		{name: "every second one is skipped", said: [][2]uint64{{1, 1}, {3, 1}, {5, 1}}, want: Totals{Skipped: 2}},
+		{name: "many are skipped at once", said: [][2]uint64{{1, 1}, {9, 1}}, want: Totals{Skipped: 7}},
+		{name: "one gone with its link", said: [][2]uint64{{1, 1}, {3, 3}, {4, 3}}},
+		{name: "one gone with its link, and one skipped", said: [][2]uint64{{1, 1}, {4, 3}}, want: Totals{Skipped: 1}},
+		{name: "told of a gap", said: [][2]uint64{{1, 1}, {}, {5, 1}, {6, 1}}},
+		{name: "skipped behind a gap", said: [][2]uint64{{1, 1}, {}, {5, 1}, {7, 1}}, want: Totals{Skipped: 1}},
+		{name: "twice", said: [][2]uint64{{1, 1}, {2, 1}, {2, 1}}, want: Totals{Duplicated: 1}},
+		{name: "twice in spite of a gap", said: [][2]uint64{{1, 1}, {2, 1}, {}, {2, 1}}, want: Totals{Duplicated: 1}},
+		{name: "out of order", said: [][2]uint64{{1, 1}, {3, 3}, {2, 1}}, want: Totals{OutOfOrder: 1}},
 		{name: "a command's in order", commands: []command{{"a", "command_sent"}, {"a", "command_accepted"}, {"b", "command_sent"},
 			{"a", "command_started"}, {"a", "command_progress"}, {"a", "command_progress"}, {"a", "command_succeeded"}}},
 		{name: "unknown in between says nothing", commands: []command{{"a", "command_sent"}, {"a", "command_unknown"}, {"a", "command_accepted"}}},
@@ -255,8 +271,12 @@ func TestEvents(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBooks()
 			e := b.Events()
-			for _, n := range c.numbers {
-				e.Saw(1, n)
+			for _, one := range c.said {
+				if one == [2]uint64{} {
+					e.Gap()
+				} else {
+					e.Saw(1, one[0], one[1])
+				}
 			}
 			for _, one := range c.commands {
 				e.SawCommand(one.id, one.kind)
@@ -265,6 +285,19 @@ func TestEvents(t *testing.T) {
 				t.Errorf("totals (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// No two questions of the same minute are alike, and none waits longer than it was told to.
+func TestQuestions(t *testing.T) {
+	b := newBooks()
+	seen := map[time.Duration]bool{}
+	for range questions {
+		q := b.Question(wait)
+		if seen[q] || q >= wait || q < wait-time.Millisecond {
+			t.Fatalf("question %d is %v; seen before: %v", len(seen)+1, q, seen[q])
+		}
+		seen[q] = true
 	}
 }
 

@@ -41,9 +41,9 @@ func (r *Report) tiles() []tile {
 		{Name: "Errors", Value: fmt.Sprint(all.Errors), Note: fmt.Sprintf("of %d requests, %d excused", all.Sent, all.Excused), Bad: all.Errors > 0},
 	}
 	t := r.Totals
-	wrong := t.Lost + t.Duplicated + t.Misrouted + t.ExecutedTwice + t.OutOfOrder
-	tiles = append(tiles, tile{Name: "Wrong answers", Value: fmt.Sprint(wrong), Bad: wrong > 0, Note: fmt.Sprintf("%d lost, %d duplicated, %d misrouted, %d run twice, %d out of order",
-		t.Lost, t.Duplicated, t.Misrouted, t.ExecutedTwice, t.OutOfOrder)})
+	wrong := t.Lost + t.Duplicated + t.Misrouted + t.ExecutedTwice + t.OutOfOrder + t.Skipped
+	tiles = append(tiles, tile{Name: "Wrong answers", Value: fmt.Sprint(wrong), Bad: wrong > 0, Note: fmt.Sprintf("%d lost, %d duplicated, %d misrouted, %d run twice, %d out of order, %d skipped",
+		t.Lost, t.Duplicated, t.Misrouted, t.ExecutedTwice, t.OutOfOrder, t.Skipped)})
 	if r.Status.P99 != nil {
 		tiles = append(tiles, tile{Name: "Status p99", Value: shown(r.Status.P99) + " ms", Note: "p50 " + shown(r.Status.P50) + " ms, max " + shown(r.Status.Max) + " ms"})
 	}

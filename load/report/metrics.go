@@ -10,6 +10,7 @@ func allMetrics() map[string]metric {
 		"misrouted":      count(func(r *Report) uint64 { return r.Totals.Misrouted }),
 		"executed_twice": count(func(r *Report) uint64 { return r.Totals.ExecutedTwice }),
 		"out_of_order":   count(func(r *Report) uint64 { return r.Totals.OutOfOrder }),
+		"skipped":        count(func(r *Report) uint64 { return r.Totals.Skipped }),
 		"late":           count(func(r *Report) uint64 { return r.Totals.Late }),
 		"gaps":           count(func(r *Report) uint64 { return r.Gaps }),
 

@@ -141,7 +141,7 @@ func TestJSON(t *testing.T) {
 		"edges":    "target connected reconnects",
 		"status":   "sent ok errors p50_ms p99_ms max_ms",
 		"commands": "sent ok errors p50_ms p99_ms max_ms",
-		"totals":   "lost duplicated misrouted executed_twice out_of_order",
+		"totals":   "lost duplicated misrouted executed_twice out_of_order skipped",
 		"server":   "cpu_us_per_status bytes_per_edge",
 	} {
 		object, _ := all[part].(map[string]any)

@@ -167,7 +167,7 @@ func compare(v float64, op string, limit float64) bool {
 }
 
 // always are the thresholds that every run is held to.
-var always = []string{"lost==0", "duplicated==0", "misrouted==0", "executed_twice==0", "out_of_order==0"}
+var always = []string{"lost==0", "duplicated==0", "misrouted==0", "executed_twice==0", "out_of_order==0", "skipped==0"}
 
 // Judge holds the report to thresholds: those that every run has, and its own.
 func (r *Report) Judge(own []Threshold) {

@@ -103,6 +103,7 @@ func (r *eventReader) stream(ctx context.Context, body io.Reader) {
 func (r *eventReader) event(name string, data []byte) {
 	if name == "gap" {
 		r.t.Gaps.Add(1)
+		r.book.Gap()
 		return
 	}
 	var v eventView
@@ -120,10 +121,8 @@ func (r *eventReader) event(name string, data []byte) {
 	if !ok {
 		return
 	}
-	if text, ok := strings.CutPrefix(v.Message, fleet.EventPrefix); ok {
-		if n, err := strconv.ParseUint(text, 10, 64); err == nil {
-			r.book.Saw(number, n)
-		}
+	if n, since, ok := fleet.ParseEvent(v.Message); ok {
+		r.book.Saw(number, n, since)
 	}
 	if v.OperationID != "" {
 		r.book.SawCommand(v.OperationID, v.Kind)

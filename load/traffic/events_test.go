@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"iop/load/fleet"
 	"iop/load/ledger"
 )
 
@@ -27,9 +28,10 @@ func newTraffic(t testing.TB, handler http.Handler) *Traffic {
 	return tr
 }
 
+// said is an event of an Edge whose link is that of its first one.
 func said(id, edge string, n int) string {
-	return fmt.Sprintf("id: %s\nevent: provider_changed\ndata: {\"edge_id\":%q,\"kind\":\"provider_changed\",\"message\":\"load event %d\",\"at\":%q}\n\n",
-		id, edge, n, time.Now().UTC().Format(time.RFC3339Nano))
+	return fmt.Sprintf("id: %s\nevent: provider_changed\ndata: {\"edge_id\":%q,\"kind\":\"provider_changed\",\"message\":%q,\"at\":%q}\n\n",
+		id, edge, fleet.EventMessage(uint64(n), 1), time.Now().UTC().Format(time.RFC3339Nano))
 }
 
 func TestALiveReader(t *testing.T) {
@@ -55,8 +57,8 @@ func TestALiveReader(t *testing.T) {
 	if resumed != "a-5" || authorized != "Bearer secret" {
 		t.Errorf("it came back after %q, as %q", resumed, authorized)
 	}
-	if n := tr.Gaps.Load(); n != 1 {
-		t.Errorf("%d gaps", n)
+	if n := tr.Gaps.Load(); n != 1 || tr.opts.Ledger.Totals().Skipped != 0 {
+		t.Errorf("%d gaps, totals %+v; want 1, and nothing skipped that it wasn't told of", n, tr.opts.Ledger.Totals())
 	}
 	// The end cuts the second stream, so that its events may or may not have been read; the first one's were.
 	if n := tr.Events.Counts().OK; n < 5 {
@@ -73,7 +75,7 @@ func TestALiveReaderFindsDisorder(t *testing.T) {
 	}))
 	r := &eventReader{t: tr, book: tr.opts.Ledger.Events()}
 	r.read(t.Context())
-	if got, want := tr.opts.Ledger.Totals(), (ledger.Totals{OutOfOrder: 1, Duplicated: 1}); got != want {
+	if got, want := tr.opts.Ledger.Totals(), (ledger.Totals{Skipped: 1, OutOfOrder: 1, Duplicated: 1}); got != want {
 		t.Errorf("totals %+v, want %+v", got, want)
 	}
 	if tr.Events.Counts().Kinds["not JSON"] != 1 {
@@ -109,29 +111,31 @@ func TestEdgeNumbers(t *testing.T) {
 
 func TestAnswersAreTold(t *testing.T) {
 	for name, c := range map[string]struct {
-		status int
-		body   string
-		want   string
+		status   int
+		body     string
+		question time.Duration
+		want     string
 	}{
-		"a problem":               {503, `{"code":"edge_disconnected"}`, "edge_disconnected"},
-		"no problem":              {500, `oops`, "status 500"},
-		"no JSON":                 {200, `oops`, "not JSON"},
-		"another Edge":            {200, `{"edge_id":"t-00009","source":"live","nodes":[{"labels":{"load.answer":"t-00001/1"}}]}`, "not its answer"},
-		"without a stamp":         {200, `{"edge_id":"t-00001","source":"live","nodes":[]}`, "not its answer"},
-		"an answer of no Edge":    {200, `{"edge_id":"t-00001","source":"live","nodes":[{"labels":{"load.answer":"t-00001/9"}}]}`, "not its answer"},
-		"one that isn't from now": {200, `{"edge_id":"t-00001","source":"cached","nodes":[{"labels":{"load.answer":"STAMP"}}]}`, "not live"},
-		"the right one":           {200, `{"edge_id":"t-00001","source":"live","nodes":[{"labels":{"load.answer":"STAMP"}}]}`, ""},
+		"a problem":               {503, `{"code":"edge_disconnected"}`, time.Second, "edge_disconnected"},
+		"no problem":              {500, `oops`, time.Second, "status 500"},
+		"no JSON":                 {200, `oops`, time.Second, "not JSON"},
+		"another Edge":            {200, `{"edge_id":"t-00009","source":"live","nodes":[{"labels":{"load.answer":"t-00001/1"}}]}`, time.Second, "not its answer"},
+		"without a stamp":         {200, `{"edge_id":"t-00001","source":"live","nodes":[]}`, time.Second, "not its answer"},
+		"an answer of no Edge":    {200, `{"edge_id":"t-00001","source":"live","nodes":[{"labels":{"load.answer":"t-00001/9"}}]}`, time.Second, "not its answer"},
+		"one that isn't from now": {200, `{"edge_id":"t-00001","source":"cached","nodes":[{"labels":{"load.answer":"STAMP"}}]}`, time.Second, "not live"},
+		"to another question":     {200, `{"edge_id":"t-00001","source":"live","nodes":[{"labels":{"load.answer":"STAMP"}}]}`, time.Second - 1, "not its answer"},
+		"the right one":           {200, `{"edge_id":"t-00001","source":"live","nodes":[{"labels":{"load.answer":"STAMP"}}]}`, time.Second, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var tr *Traffic
 			tr = newTraffic(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.WriteHeader(c.status)
-				fmt.Fprint(w, strings.Replace(c.body, "STAMP", tr.opts.Ledger.Answer(1), 1))
+				fmt.Fprint(w, strings.Replace(c.body, "STAMP", tr.opts.Ledger.Answer(1, time.Second), 1))
 			}))
 			a := tr.ask(http.MethodGet, "/edges/t-00001/status", nil, time.Second)
 			got := a.kind
 			if got == "" {
-				got = tr.checkStatus(1, "t-00001", a)
+				got = tr.checkStatus(1, "t-00001", c.question, a)
 			}
 			if got != c.want {
 				t.Errorf("%q, want %q", got, c.want)

@@ -25,25 +25,48 @@ func (v *statusView) stamp() string {
 	return v.Nodes[0].Labels[fleet.StampLabel]
 }
 
+// pairEvery: of so many status reads the last two are sent at once, to one Edge. Without that hardly two would ever be under way at
+// the same Edge, whose answers could be swapped.
+const pairEvery = 10
+
+// sendStatuses gives what sends the next status read when it is due.
+func (t *Traffic) sendStatuses() func(due time.Time) {
+	n := 0
+	return func(due time.Time) {
+		n++
+		times := 1
+		switch n % pairEvery {
+		case pairEvery - 1:
+			times = 2
+		case 0: // it was sent with the one before
+			return
+		}
+		number, id := t.anyEdge()
+		for range times {
+			t.send(t.Status, func() { t.status(due, number, id) })
+		}
+	}
+}
+
 // status asks one Edge for its status and holds the answer against the ledger.
-func (t *Traffic) status(due time.Time) {
-	number, id := t.anyEdge()
+func (t *Traffic) status(due time.Time, number int, id string) {
 	excused := t.excuse(number)
-	a := t.ask(http.MethodGet, "/edges/"+id+"/status?timeout="+t.opts.Timeout.String(), nil, t.opts.Timeout)
+	question := t.opts.Ledger.Question(t.opts.Timeout)
+	a := t.ask(http.MethodGet, "/edges/"+id+"/status?timeout="+question.String(), nil, t.opts.Timeout)
 	took := time.Since(due)
 	kind := a.kind
 	if kind == "" {
-		kind = t.checkStatus(number, id, a)
+		kind = t.checkStatus(number, id, question, a)
 	}
 	o := measure.Outcome{Kind: kind, Excused: kind != "" && excused()}
-	if !o.Excused && a.noAnswer() && t.opts.Ledger.Missed(number, a.asked, t.opts.Timeout) {
+	if !o.Excused && a.noAnswer() && t.opts.Ledger.Missed(number, a.asked, question) {
 		o.Kind = "lost"
 	}
 	t.Status.End(took, o)
 }
 
 // checkStatus tells what is wrong with a status that was given, or "".
-func (t *Traffic) checkStatus(number int, id string, a *answer) string {
+func (t *Traffic) checkStatus(number int, id string, question time.Duration, a *answer) string {
 	var v statusView
 	if err := json.Unmarshal(a.body, &v); err != nil {
 		return "not JSON"
@@ -53,7 +76,7 @@ func (t *Traffic) checkStatus(number int, id string, a *answer) string {
 		stamp = "" // whatever is in it, it is not what was asked for
 	}
 	switch {
-	case !t.opts.Ledger.Took(number, stamp, a.asked):
+	case !t.opts.Ledger.Took(number, stamp, question):
 		return "not its answer"
 	case v.Source != "live":
 		return "not live"

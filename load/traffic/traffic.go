@@ -92,19 +92,16 @@ func (t *Traffic) Run(ctx context.Context) {
 	began := time.Now()
 	var schedules sync.WaitGroup
 	for _, s := range []struct {
-		rate  int
-		meter *measure.Meter
-		ask   func(due time.Time)
+		rate int
+		send func(due time.Time)
 	}{
-		{t.opts.StatusRate, t.Status, t.status},
-		{t.opts.SummaryRate, t.Summaries, t.summary},
-		{t.opts.CommandRate, t.Commands, t.command},
-		{t.opts.ClientRate, t.Clients, t.clientHello},
+		{t.opts.StatusRate, t.sendStatuses()},
+		{t.opts.SummaryRate, t.sends(t.Summaries, t.summary)},
+		{t.opts.CommandRate, t.sends(t.Commands, t.command)},
+		{t.opts.ClientRate, t.sends(t.Clients, t.clientHello)},
 	} {
 		schedule := Schedule{Rate: float64(s.rate), Ramp: t.opts.Ramp, Duration: t.opts.Duration}
-		schedules.Go(func() {
-			schedule.run(ctx, began, func(due time.Time) { t.send(s.meter, func() { s.ask(due) }) })
-		})
+		schedules.Go(func() { schedule.run(ctx, began, s.send) })
 	}
 	select { // live readers read on even if nothing else is asked
 	case <-ctx.Done():
@@ -114,6 +111,11 @@ func (t *Traffic) Run(ctx context.Context) {
 	t.under.Wait()
 	stopReading()
 	readers.Wait()
+}
+
+// sends gives what sends a request when it is due.
+func (t *Traffic) sends(m *measure.Meter, ask func(due time.Time)) func(due time.Time) {
+	return func(due time.Time) { t.send(m, func() { ask(due) }) }
 }
 
 // send has a request begun, unless too much is under way.
