@@ -60,11 +60,11 @@ func (c *clients) Receive(ctx actor.Context) {
 }
 
 func (c *clients) accept(ctx actor.Context, m *clientAccepted) {
-	if c.draining {
-		m.conn.Abort()
-		return
+	pid := ctx.Spawn(c.sys.clientProps)
+	ctx.Send(pid, &clientStart{conn: m.conn})
+	if c.draining { // it was on its way here when its front closed
+		ctx.Send(pid, &goAway{reconnectAfter: lateReconnect})
 	}
-	ctx.Send(ctx.Spawn(c.sys.clientProps), &clientStart{conn: m.conn})
 }
 
 func (c *clients) drain(ctx actor.Context, m *drain) {

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gorilla/websocket"
+
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -87,6 +89,7 @@ func TestDrainAnswersWhatIsPending(t *testing.T) {
 		wantFault(t, s.Status(context.Background(), "e1", time.Second).Fault, wire.ShuttingDown)
 		wantReply(t, s.Command(context.Background(), commandFor("e1")), wire.ShuttingDown, "")
 		late := dial(t, s)
+		wantEqual(t, "who is late comes back after", late.toldToGo(iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN).ReconnectAfter.AsDuration(), lateReconnect)
 		late.ended()
 		time.Sleep(2 * time.Second)
 		f.reply(ms.Id, statusOf("e1", "n"))
@@ -200,4 +203,37 @@ func TestDrainOfAWaitingClaimant(t *testing.T) {
 		}
 		wantEqual(t, "connections", connections(s), 0)
 	})
+}
+
+// A Client whose upgrade was on its way when the drain began is told to go like those before it.
+func TestDrainOfALateClient(t *testing.T) {
+	s := NewSystem(testOptions())
+	defer s.Stop()
+	front, err := NewClientFront(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := s.StartFront(front, l, func(err error) { t.Error(err) })
+	defer served.Stop(context.Background())
+	s.Drain(context.Background())
+	ws, _, err := websocket.DefaultDialer.Dial("ws://"+l.Addr().String()+wire.ClientPath, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ws.Close()
+	_ = ws.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_, b, err := ws.ReadMessage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := wire.Decode(b)
+	wantEqual(t, "told", []any{m.GetGoAway().GetReason(), m.GetGoAway().GetReconnectAfter().AsDuration(), err},
+		[]any{iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN, lateReconnect, nil})
+	if _, _, err = ws.ReadMessage(); !websocket.IsCloseError(err, wire.CloseGoingAway) {
+		t.Errorf("the connection ended with %v", err)
+	}
 }

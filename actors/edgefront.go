@@ -26,14 +26,6 @@ type newcomer struct {
 	conn   net.Conn
 }
 
-func (n newcomer) discard() {
-	if n.polled != nil {
-		n.polled.Discard()
-		return
-	}
-	_ = n.conn.Close()
-}
-
 // NewEdgeFront makes the front of the Edge wire.
 func NewEdgeFront(s *System) *EdgeFront {
 	return &EdgeFront{sys: s}

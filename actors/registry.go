@@ -60,12 +60,11 @@ func (r *registry) Receive(ctx actor.Context) {
 }
 
 func (r *registry) accept(ctx actor.Context, m *accepted) {
-	if r.draining {
-		m.discard()
-		r.sys.arrived()
-		return
+	pid := ctx.Spawn(r.sys.edgeProps)
+	ctx.Send(pid, &start{m.newcomer})
+	if r.draining { // it was on its way here when its front closed
+		ctx.Send(pid, &goAway{reconnectAfter: lateReconnect})
 	}
-	ctx.Send(ctx.Spawn(r.sys.edgeProps), &start{m.newcomer})
 }
 
 func (r *registry) release(ctx actor.Context, m *ended) {
@@ -112,6 +111,9 @@ func (r *registry) forget(ctx actor.Context) {
 		ctx.Send(r.sys.operations, &edgeForgotten{edgeID: id})
 	}
 }
+
+// lateReconnect is what those few are told who come behind a drain.
+const lateReconnect = time.Second
 
 // drain says GoAway to every connection, with reconnects spread evenly over what a fleet of this size needs.
 func (r *registry) drain(ctx actor.Context, m *drain) {

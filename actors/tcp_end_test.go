@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -232,21 +231,19 @@ func TestClaimantGoneOverTCP(t *testing.T) {
 	})
 }
 
-// TestDrainingOverTCP: who comes while the registry drains is let go at once, and counts no more.
+// TestDrainingOverTCP: who comes while the registry drains is told to go at once, and counts no more.
 func TestDrainingOverTCP(t *testing.T) {
 	eachReader(t, testOptions(), func(t *testing.T, s *overTCP) {
 		done := make(chan struct{})
 		s.root().Send(s.registry, &drain{done: done})
 		<-done
-		conn, err := net.Dial("tcp", s.address)
-		if err != nil {
-			t.Fatal(err)
+		late := s.open(t)
+		if m := soon(t, late.in); m.GetGoAway().GetReason() != iopv1.GoAwayReason_GO_AWAY_REASON_SHUTDOWN {
+			t.Errorf("told %v", m)
 		}
-		defer conn.Close()
-		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
-		if _, err := conn.Read(make([]byte, 1)); err != io.EOF {
-			t.Errorf("read %v", err)
+		for range late.in { // ends
 		}
-		testkit.Eventually(t, "its place is free", func() bool { return len(s.hellos) <= 1 }) // but for the next one's
+		late.conn.Close()
+		testkit.Eventually(t, "its place is free", func() bool { return s.connections() == 0 && len(s.hellos) <= 1 }) // but for the next one's
 	})
 }

@@ -85,6 +85,3 @@ func (a *Acceptor) accept(listener uintptr) bool {
 
 // Close ends an Accept that waits. The listener has to be closed, too, for its port to be free.
 func (a *Acceptor) Close() error { return a.file.Close() }
-
-// Discard closes a link that was never started.
-func (l *PolledLink) Discard() { l.close() }

@@ -34,8 +34,5 @@ type PolledLink struct{ *TCPLink }
 // Start reads nothing.
 func (*PolledLink) Start(FrameTaker) {}
 
-// Discard closes nothing.
-func (*PolledLink) Discard() {}
-
 // Resume resumes nothing.
 func (*PolledLink) Resume() {}
