@@ -50,7 +50,6 @@ const (
 	cpuAMinute     = "cpu-s/min"
 	timeEach       = "ns/op"
 	rateOf         = "op/s"
-	coresOf        = "cores"
 	lostOf         = "lost/op"
 )
 

@@ -100,6 +100,36 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// TestEventsTarget: half a core is half a second of CPU for a thousand events, and a reader that lost some at one time is told of.
+func TestEventsTarget(t *testing.T) {
+	for name, c := range map[string]struct {
+		cpu, lost       float64 // of one measurement of three
+		cores, lossless outcome
+	}{
+		"as wanted": {300_000, 0, held, held},
+		"too much":  {600_000, 0, notHeld, held},
+		"lost some": {300_000, 0.5, held, notHeld},
+		"lost all":  {1_000, 100, held, notHeld},
+	} {
+		r := newResults(io.Discard)
+		for _, lost := range []float64{0, c.lost, 0} {
+			r.add(place{"Event", lostOf, 10_000, baseline}, 7)
+			r.add(place{"Event", lostOf, 10_000, plane}, lost)
+			r.add(place{"Event", cpuEach, 10_000, plane}, c.cpu)
+		}
+		got := map[string]outcome{}
+		for _, v := range judge(r, targets, nil) {
+			got[v.wanted] = v.outcome
+		}
+		if events := "1,000 events a second to 100 readers under half a core"; got[events] != c.cores || got[losslessWanted] != c.lossless {
+			t.Errorf("%s: %q, %q", name, got[events], got[losslessWanted])
+		}
+	}
+	if got := newResults(io.Discard).lossless(); got.outcome != notMeasured {
+		t.Error(got)
+	}
+}
+
 // TestTargetsAreMeasured: what a target names exists, and the default sizes have its size.
 func TestTargetsAreMeasured(t *testing.T) {
 	r := example()
@@ -107,6 +137,9 @@ func TestTargetsAreMeasured(t *testing.T) {
 		if one.verdict(r).outcome == notMeasured {
 			t.Errorf("%s: nothing measures it", one.text)
 		}
+	}
+	if r.lossless().outcome == notMeasured {
+		t.Error("nothing measures what readers lose")
 	}
 	for _, n := range needs {
 		if _, ok := n.line(r); !ok {

@@ -30,7 +30,7 @@ func judge(r *results, targets []target, figures []figure) (all verdicts) {
 	for _, t := range targets {
 		all = append(all, t.verdict(r))
 	}
-	return append(all, r.linear(figures))
+	return append(all, r.lossless(), r.linear(figures))
 }
 
 // held is so where nothing that was measured is not held.
