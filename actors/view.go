@@ -11,25 +11,26 @@ import (
 )
 
 // View is what the registry says of one Edge at one moment. It is never changed in place: a change is a new
-// View, so that whoever holds one may read it without asking.
+// View, so that whoever holds one may read it without asking. What is read of all Edges to count them comes first, in one line of
+// the processor's cache: a large fleet's Views aren't there, and each line must be fetched.
 type View struct {
-	EdgeID     string
+	EdgeID    string
+	Connected bool
+	// Pulse is the owning connection's (or the last one's) own cell.
+	Pulse *Pulse
+
 	Name       string
 	Version    string
 	InstanceID string
 	Labels     Labels
 	Operations OperationNames // empty: the Edge doesn't say
 
-	Connected        bool
 	ConnectedAt      time.Time
 	DisconnectedAt   time.Time // zero while it never was
 	DisconnectReason Reason    // of the last end; empty while it never was
 	Connections      uint64    // claims since the process started
 	Takeovers        uint64
 	ConflictUntil    time.Time // zero: never in conflict
-
-	// Pulse is the owning connection's (or the last one's) own cell.
-	Pulse *Pulse
 
 	token Token
 	pid   *actor.PID // nil once disconnected

@@ -63,6 +63,39 @@ func crowd(n int) []*actors.View {
 	return views
 }
 
+// TestEdgeCursor: a page begins after its cursor, whether that Edge is still there or not, and however it lies to the prefix.
+func TestEdgeCursor(t *testing.T) {
+	var views []*actors.View
+	for _, id := range []string{"a", "b-1", "b-2", "b-4", "c"} {
+		views = append(views, connectedEdge(id, nil))
+	}
+	s := newServer(&fakePlane{views: views})
+	for _, c := range []struct{ prefix, last, want string }{
+		{"", "a", "b-1 b-2 b-4 c"},
+		{"", "b-3", "b-4 c"},
+		{"", "c", ""},
+		{"", "d", ""},
+		{"b-", "a", "b-1 b-2 b-4"},
+		{"b-", "b-2", "b-4"},
+		{"b-", "b-3", "b-4"},
+		{"b-", "b-4", ""},
+		{"b-", "c", ""},
+		{"b-3", "a", ""},
+	} {
+		o := do(s, http.MethodGet, "/edges?prefix="+c.prefix+"&cursor="+encodeCursor(edgesCursor, []byte(c.last)), "").want(t)
+		if got := strings.Join(ids(o["edges"]), " "); got != c.want {
+			t.Errorf("%q after %q: %q, want %q", c.prefix, c.last, got, c.want)
+		}
+		total := 0
+		for _, v := range views {
+			if strings.HasPrefix(v.EdgeID, c.prefix) {
+				total++
+			}
+		}
+		wantAt(t, o, "total", fmt.Sprint(total))
+	}
+}
+
 // pages follows next_cursor to the end and gives each page.
 func pages(t *testing.T, s *Server, target string, between func(page int)) []map[string]any {
 	t.Helper()
