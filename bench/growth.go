@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// growth is what the figures are at each size, as a table in Markdown: each the Control Plane's, and the baseline's after a slash.
+// growth is what the figures are at each size, as a table in Markdown: each the Control Plane's, and the baseline's after a slash. The
+// last column tells how the Control Plane's grows in total.
 func (r *results) growth(figures []figure) string {
 	var b strings.Builder
 	sizes := r.sizes()
@@ -13,7 +14,7 @@ func (r *results) growth(figures []figure) string {
 	for _, n := range sizes {
 		fmt.Fprintf(&b, " %s |", whole(n))
 	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(sizes)) + "\n")
+	b.WriteString(" grows as |\n|---|" + strings.Repeat("---|", len(sizes)+1) + "\n")
 	for _, f := range figures {
 		for _, u := range f.per {
 			if !r.has(f.name, u.name) {
@@ -29,7 +30,11 @@ func (r *results) growth(figures []figure) string {
 				}
 				b.WriteString(" |")
 			}
-			b.WriteString("\n")
+			if e, ok := r.exponent(f, u); ok {
+				fmt.Fprintf(&b, " %s |\n", e)
+			} else {
+				b.WriteString(" |\n")
+			}
 		}
 	}
 	return b.String()

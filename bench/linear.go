@@ -3,109 +3,115 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
-// What a cost may grow faster by than the number of Edges does, before it counts as faster than linear: what chance does to
-// the medians that are compared, and what caches do.
 const (
-	// cacheSlack: what is done for 19,000 Edges in turn finds less of it in the processor's caches than what is done for
-	// 1,000. That ends where nothing is found there any more, so that it is no growth that goes on; the baseline's figures show more of it.
-	cacheSlack = 1.25
-	// noiseSlack is in standard errors of the ratio of two medians. There are some hundred ratios, so that three errors, which one
-	// in 700 goes beyond by chance, would be one too few.
-	noiseSlack = 4
-	// mostSlack: a figure that differs by more from sample to sample is too noisy to be told of, and isn't held.
-	mostSlack = 2
+	// mostExponent is how fast a cost may grow, as a power of the number of Edges. n·log n is n^1.126 from 1,000 to 19,000. What is
+	// more than 1 is left to the processor's caches: what is done for 19,000 Edges in turn finds less in them than what is done
+	// for 1,000, which ends where nothing is found any more.
+	mostExponent = 1.1
+	// excluded is the power that what was measured must rule out. With less care anything could be held by measuring badly.
+	excluded = 1.25
 )
 
-// slack is by how much a figure's total may grow faster, from one size to another, than the number of Edges.
-func (r *results) slack(figure, unit string) float64 {
-	return min(cacheSlack*(1+noiseSlack*r.medianError(figure, unit)), mostSlack)
+// exponent is the power of the number of Edges that a cost grows by, and how far off that may be in 19 of 20 cases.
+type exponent struct{ power, off float64 }
+
+func (e exponent) String() string {
+	return fmt.Sprintf("n^%s ± %s", fixed(e.power, 2), fixed(e.off, 2))
 }
 
-// medianError is the standard error, by its size, of the ratio of two medians of a figure at the Control Plane: from what its samples
-// at one size differ by, over all sizes. 0 where each was measured once, and nothing is known of it.
-func (r *results) medianError(figure, unit string) float64 {
-	var squares float64
-	var freedom, places, repeats int
+// outcome is tooNoisy where neither can be said.
+func (e exponent) outcome() outcome {
+	switch {
+	case e.power-e.off > mostExponent:
+		return notHeld
+	case e.power <= mostExponent && e.power+e.off <= excluded:
+		return held
+	}
+	return tooNoisy
+}
+
+// exponent is that of what a unit's values add up to; false where there are less than two sizes or two rounds. Where a
+// cost is no number over 0, nothing can be said of it.
+func (r *results) exponent(f figure, u unit) (exponent, bool) {
+	if u.total == nil {
+		return exponent{}, false
+	}
+	var costs []point
+	sizes, rounds := 0, 0
 	for _, n := range r.sizes() {
-		all := r.samples[place{figure, unit, n, plane}]
-		mean := meanOf(all)
-		if mean == 0 {
-			continue
+		// The turns of one round are of one minute, and have its error in common.
+		all := slices.Collect(slices.Chunk(r.samples[place{f.name, u.name, n, plane}], f.turnsARound()))
+		if len(all) > 0 {
+			sizes, rounds = sizes+1, max(rounds, len(all))
 		}
-		places, repeats = places+1, repeats+len(all)
-		freedom += len(all) - 1
-		for _, v := range all {
-			squares += (v/mean - 1) * (v/mean - 1)
+		for _, turns := range all {
+			costs = append(costs, point{math.Log(float64(n)), math.Log(u.total(float64(n), statisticOf(turns).median))})
 		}
 	}
-	if freedom == 0 {
-		return 0
+	if sizes < 2 || rounds < 2 {
+		return exponent{}, false
 	}
-	samples := float64(repeats) / float64(places)
-	const ofMedian = 1.25 // a median's error by a mean's
-	return math.Sqrt(squares/float64(freedom)) * ofMedian * math.Sqrt(2/samples)
+	return exponentOf(costs), true
 }
 
-func meanOf(all []float64) (mean float64) {
-	for _, v := range all {
-		mean += v / float64(len(all))
+// exponentOf is the slope of the line through the points with the least squares.
+func exponentOf(points []point) exponent {
+	n := float64(len(points))
+	var x, y, xx, xy, squares float64
+	for _, p := range points {
+		x, y = x+p.x/n, y+p.y/n
 	}
-	return mean
+	for _, p := range points {
+		xx += (p.x - x) * (p.x - x)
+		xy += (p.x - x) * (p.y - y)
+	}
+	slope := xy / xx
+	for _, p := range points {
+		off := p.y - y - slope*(p.x-x)
+		squares += off * off
+	}
+	freedom := len(points) - 2
+	return exponent{slope, student(freedom) * math.Sqrt(squares/float64(freedom)/xx)}
+}
+
+// student is by how many standard errors a slope of so many degrees of freedom, 1 or more, is off in one of 20 cases.
+func student(freedom int) float64 {
+	byFreedom := []float64{12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23}
+	return byFreedom[min(freedom, len(byFreedom))-1]
 }
 
 const linearWanted = "nothing grows faster than linearly"
 
-// linear tells whether each cost grows at most as much as the number of Edges does, from each size to the next and from the
-// first to the last.
+// linear tells whether each cost grows at most as much as the number of Edges does.
 func (r *results) linear(figures []figure) verdict {
-	var rows, steps int
-	var faster []string
+	judged := map[outcome][]string{}
+	count := 0
+	var asides []string
 	for _, f := range figures {
 		for _, u := range f.per {
-			grown := r.steps(f.name, u)
-			if len(grown) > 0 {
-				rows++
-			}
-			steps += len(grown)
-			for _, g := range grown {
-				if slack := r.slack(f.name, u.name); !(g.factor <= slack) {
-					faster = append(faster, fmt.Sprintf("%s from %s to %s Edges: %.2f times as fast as they, %.2f are allowed", u.label, whole(g.from), whole(g.to), g.factor, slack))
-				}
+			if e, ok := r.exponent(f, u); ok {
+				count++
+				judged[e.outcome()] = append(judged[e.outcome()], u.label+": "+e.String())
 			}
 		}
+		if f.aside != "" && r.has(f.name, f.per[0].name) {
+			asides = append(asides, f.aside)
+		}
 	}
+	faster, unsure := strings.Join(judged[notHeld], "; "), strings.Join(judged[tooNoisy], "; ")
 	switch {
-	case steps == 0:
-		return verdict{linearWanted, notMeasured, "it takes two sizes"}
-	case len(faster) > 0:
-		return verdict{linearWanted, notHeld, strings.Join(faster, "; ")}
+	case count == 0:
+		return verdict{linearWanted, notMeasured, "it takes two sizes, and two rounds"}
+	case faster != "" && unsure != "":
+		return verdict{linearWanted, notHeld, faster + "; " + string(tooNoisy) + ": " + unsure}
+	case faster != "":
+		return verdict{linearWanted, notHeld, faster}
+	case unsure != "":
+		return verdict{linearWanted, tooNoisy, unsure}
 	}
-	return verdict{linearWanted, held, fmt.Sprintf("%d figures, %d steps from one size to another", rows, steps)}
-}
-
-// growth is how a cost grew between two sizes: its total's factor by that of the number of Edges.
-type growth struct {
-	from, to int
-	factor   float64
-}
-
-// steps are from each size to the next, and from the first to the last where that is another step.
-func (r *results) steps(figure string, u unit) (all []growth) {
-	if u.total == nil {
-		return nil
-	}
-	line := r.line(figure, u.name, plane)
-	step := func(a, b point) {
-		all = append(all, growth{int(a.x), int(b.x), u.total(b.x, b.y) * a.x / (u.total(a.x, a.y) * b.x)})
-	}
-	for i := 1; i < len(line); i++ {
-		step(line[i-1], line[i])
-	}
-	if len(line) > 2 {
-		step(line[0], line[len(line)-1])
-	}
-	return all
+	return verdict{linearWanted, held, strings.Join(append([]string{fmt.Sprintf("%d figures", count)}, asides...), "; ")}
 }

@@ -30,6 +30,9 @@ const (
 	exitUsage  = 2
 )
 
+// roundsToWrite are the fewest whose medians tell anything to who reads the page: one slow minute more doesn't move them.
+const roundsToWrite = 3
+
 // settings are how much is measured.
 type settings struct {
 	sizes     []int // Edges
@@ -73,8 +76,8 @@ func command(ctx context.Context, args []string, out, stderr io.Writer) error {
 	flags.SetOutput(stderr)
 	sizes := flags.String("sizes", "1000,5000,10000,19000", "numbers of Edges")
 	only := flags.String("only", "", "measure the figures alone whose names begin with these words, separated by commas: "+strings.Join(names(figures()), ", "))
-	flags.IntVar(&set.count, "count", 3, "rounds: how often a figure is measured; the median counts")
-	page := flags.String("write", "", "write tables into this page between its marks, and a picture beside it")
+	flags.IntVar(&set.count, "count", roundsToWrite, "rounds: how often a figure is measured; the median counts")
+	page := flags.String("write", "", fmt.Sprintf("write tables into this page between its marks, and a picture beside it; -count must be %d or more", roundsToWrite))
 	profiles := flags.String("profile", "", "write profiles of the Control Plane into this directory, instead; with one size")
 	if err := flags.Parse(args); err != nil {
 		return errUsage{err}
@@ -85,6 +88,9 @@ func command(ctx context.Context, args []string, out, stderr io.Writer) error {
 	some, unknown := chosen(figures(), split(*only))
 	if len(unknown) > 0 {
 		return errUsage{fmt.Errorf("-only: there is no figure like %s", strings.Join(unknown, ", "))}
+	}
+	if *page != "" && set.count < roundsToWrite {
+		return errUsage{fmt.Errorf("-write takes medians of %d rounds or more: -count is %d", roundsToWrite, set.count)}
 	}
 	if *profiles == "" {
 		return run(ctx, out, &set, some, *page)

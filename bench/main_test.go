@@ -145,7 +145,8 @@ func TestProfiles(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	for _, args := range []string{"-sizes 0", "-only nothing", "-what", "more", "-count 0", "-profile d", "-profile d -sizes 10 -write p"} {
+	for _, args := range []string{"-sizes 0", "-only nothing", "-what", "more", "-count 0", "-profile d", "-profile d -sizes 10 -write p",
+		"-sizes 10 -only hello -count 2 -write p"} {
 		err := command(t.Context(), strings.Fields(args), io.Discard, io.Discard)
 		if got := exitCode(err, io.Discard); got != exitUsage {
 			t.Errorf("%s: %v, exit code %d", args, err, got)

@@ -12,7 +12,8 @@ import (
 	"iop/wire"
 )
 
-// example is one of all figures at four sizes: values of the Control Plane that lie on a line, and twice as much for the baseline.
+// example is one of all figures at four sizes: values of the Control Plane that lie on a line, with a square in a whole list, and twice as
+// much for the baseline.
 func example() *results {
 	r := newResults(io.Discard)
 	for _, n := range []int{1000, 5000, 10_000, 19_000} {
@@ -21,6 +22,9 @@ func example() *results {
 				v := 2e6 + 1000*float64(n)
 				if u.name == bytesEach {
 					v = 2000
+				}
+				if f.name == listAllTime.name { // each of n / 1,000 pages counts all, which is 1,000 ns each by the first page's line
+					v += float64(n) * float64(n)
 				}
 				r.add(place{f.name, u.name, n, plane}, v)
 				r.add(place{f.name, u.name, n, baseline}, 2*v)
@@ -142,7 +146,7 @@ func TestTargetsAreMeasured(t *testing.T) {
 		t.Error("nothing measures what readers lose")
 	}
 	for _, n := range needs {
-		if _, ok := n.line(r); !ok {
+		if _, _, ok := n.lines(r); !ok {
 			t.Errorf("%s: nothing measures it", n.text)
 		}
 	}
@@ -158,6 +162,7 @@ func TestOutlook(t *testing.T) {
 	for _, want := range []string{
 		"| memory, hello alone | 191 MiB |", // 2,000 bytes × 100,000
 		"| `/fleet/summary` | 102 ms | 2.00 ms and 1.00 ms by 1,000 Edges | 0% |",
+		"| `/edges`, all pages of 1,000 | 10.1 s | 0.002 s and 0.001 s by 1,000 Edges, and 10.0 s that grow with the square | 0% |",
 		"| descriptors (`LimitNOFILE`) | 101,000 |",
 	} {
 		if !strings.Contains(text, want) {
@@ -172,8 +177,11 @@ func TestOutlook(t *testing.T) {
 func TestGrowth(t *testing.T) {
 	r := example()
 	delete(r.samples, place{"Status", cpuEach, 5000, baseline})
-	text := r.growth([]figure{statusCPU})
-	for _, want := range []string{"| Control Plane / baseline (ratio) | 1,000 | 5,000 | 10,000 | 19,000 |\n|---|---|---|---|---|\n", "| 3,000 / 6,000 (0.50) | 7,000 / – |"} {
+	r.set("IdleHello", goroutinesEach, 1000, -0.0001)
+	r.samples[place{"IdleHello", goroutinesEach, 1000, baseline}] = []float64{1}
+	text := r.growth([]figure{statusCPU, idleHello})
+	for _, want := range []string{"| Control Plane / baseline (ratio) | 1,000 | 5,000 | 10,000 | 19,000 | grows as |\n|---|---|---|---|---|---|\n", "| 3,000 / 6,000 (0.50) | 7,000 / – |",
+		"| goroutines an idle Edge | 0.000 / 1.00 (0.00) |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it lacks %q:\n%s", want, text)
 		}

@@ -11,6 +11,7 @@ type outcome string
 const (
 	held        outcome = "held"
 	notHeld     outcome = "NOT HELD"
+	tooNoisy    outcome = "too noisy to tell"
 	notMeasured outcome = "not measured"
 )
 
@@ -33,10 +34,10 @@ func judge(r *results, targets []target, figures []figure) (all verdicts) {
 	return append(all, r.lossless(), r.linear(figures))
 }
 
-// held is so where nothing that was measured is not held.
+// held is so where nothing that was measured is not held, or can't be told of.
 func (v verdicts) held() bool {
 	for _, one := range v {
-		if one.outcome == notHeld {
+		if one.outcome == notHeld || one.outcome == tooNoisy {
 			return false
 		}
 	}
