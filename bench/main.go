@@ -30,7 +30,7 @@ const (
 	exitUsage  = 2
 )
 
-// roundsToWrite are the fewest whose medians tell anything to who reads the page: one slow minute more doesn't move them.
+// roundsToWrite are the fewest whose medians one slow minute doesn't move.
 const roundsToWrite = 3
 
 // settings are how much is measured.
