@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -156,13 +157,20 @@ func runSoak(ctx context.Context, o soakOptions) (*soakReport, error) {
 		return nil, err
 	}
 	s.testbed.endTraffic()
-	s.report.Books = s.testbed.books()
+	s.report.Books = s.now()
 	s.report.Broken = s.log.broken()
 	for name, m := range s.testbed.meters() {
 		s.report.Asked[name] = m.Counts().OK
 	}
 	s.report.judge()
 	return s.report, nil
+}
+
+// now are the books as they are, with the Edges' troubles: the daemon is there all the time.
+func (s *soak) now() map[string]uint64 {
+	books := s.testbed.books()
+	maps.Copy(books, s.testbed.troubles())
+	return books
 }
 
 // perform samples, while Edges come and go.
@@ -185,7 +193,7 @@ func (s *soak) perform(ctx context.Context) error {
 			return fmt.Errorf("%w; the daemon's last lines:\n%s", err, s.log.lines())
 		}
 		one.HeldUpMS = milliseconds(s.pace.since())
-		now := s.testbed.books()
+		now := s.now()
 		one.Failed, s.books = grown(s.books, now), now
 		s.report.Samples = append(s.report.Samples, one)
 		fmt.Fprintf(s.opts.progress, "soak: %v of %v: %s\n", time.Since(began).Round(time.Second), s.opts.duration, one.text())

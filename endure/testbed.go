@@ -113,8 +113,10 @@ func (b *testbed) calm(edge int) bool {
 func (b *testbed) books() map[string]uint64 {
 	t := b.ledger.Totals()
 	books := map[string]uint64{"lost": t.Lost, "duplicated": t.Duplicated, "misrouted": t.Misrouted,
-		"executed twice": t.ExecutedTwice, "out of order": t.OutOfOrder}
-	for name, m := range b.meters() {
+		"executed twice": t.ExecutedTwice, "out of order": t.OutOfOrder, "skipped": t.Skipped}
+	meters := b.meters()
+	meters["event"] = b.traffic.Events
+	for name, m := range meters {
 		for kind, n := range m.Counts().Kinds {
 			if kind != "lost" { // the ledger has it
 				books[name+": "+kind] = n
@@ -122,6 +124,16 @@ func (b *testbed) books() map[string]uint64 {
 		}
 	}
 	return books
+}
+
+// troubles are those of Edges that this side had done nothing to: links that ended, refusals, no answer. They must stay at zero, too,
+// but for a daemon that isn't there.
+func (b *testbed) troubles() map[string]uint64 {
+	troubles := map[string]uint64{}
+	for kind, n := range b.fleet.Stats().Troubles {
+		troubles["edge: "+kind] = n
+	}
+	return troubles
 }
 
 func (b *testbed) meters() map[string]*measure.Meter {

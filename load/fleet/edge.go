@@ -135,7 +135,7 @@ func (e *edge) instance() string { return fmt.Sprintf("%s-%d-%t", e.shard.f.run,
 func (e *edge) welcome(hello *iopv1.EdgeHelloResponse) {
 	f, now := e.shard.f, e.shard.f.now()
 	e.state, e.failures = serving, 0
-	if e.twin == nil || e.twin.state != serving {
+	if f.links[e.number].Add(1) == 1 {
 		if f.stats.connected.Add(1) == int64(f.opts.Count) {
 			f.stats.fullAt.Store(int64(now))
 			f.stats.firstFullAt.CompareAndSwap(0, int64(now))
@@ -160,10 +160,10 @@ func (e *edge) beat(in time.Duration) { e.beatAt = e.after(in, heartbeatDue) }
 
 // offline: the link is no longer this Edge's, whatever becomes of it.
 func (e *edge) offline() {
-	if e.state == serving && (e.twin == nil || e.twin.state != serving) {
-		e.shard.f.stats.connected.Add(-1)
-	}
 	if e.state == serving {
+		if e.shard.f.links[e.number].Add(-1) == 0 {
+			e.shard.f.stats.connected.Add(-1)
+		}
 		e.shard.f.opts.Ledger.Cut(e.number)
 	}
 	e.life++

@@ -26,6 +26,7 @@ type Fleet struct {
 	run       string // tells this run's instance ids
 	shards    []*shard
 	calm      []calm
+	links     []atomic.Int32 // of each Edge and its clone, those whose hello was accepted
 	unsettled atomic.Int32 // calls of Unsettle under way
 	stats     stats
 	model     model
@@ -48,7 +49,7 @@ const (
 func New(opts Options) *Fleet {
 	f := &Fleet{
 		opts: opts, began: time.Now(), run: fmt.Sprintf("%x", time.Now().UnixNano()),
-		calm: make([]calm, opts.Count), model: model{opts.Nodes, opts.Providers},
+		calm: make([]calm, opts.Count), links: make([]atomic.Int32, opts.Count), model: model{opts.Nodes, opts.Providers},
 		dials: make(chan *edge, 4*opts.Count), limiter: rate.NewLimiter(rate.Inf, 1),
 	}
 	if opts.ConnectRate > 0 {
@@ -105,6 +106,9 @@ const lookEvery = 10 * time.Millisecond
 
 // Connected is how many Edges have a link whose hello was accepted.
 func (f *Fleet) Connected() int { return int(f.stats.connected.Load()) }
+
+// IsConnected tells whether this Edge is one of them.
+func (f *Fleet) IsConnected(number int) bool { return f.links[number].Load() > 0 }
 
 // Close says goodbye for every Edge and waits until the peer has closed, or ctx ends; then the rest is cut. When it
 // returns, every connection is closed and every goroutine has ended. It tells how many had to be cut. A second call does nothing.

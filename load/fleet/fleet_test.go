@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"iop/internal/testkit"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -281,6 +282,24 @@ func TestAGoAwayIsHeeded(t *testing.T) {
 	if n := f.Stats().Troubles["sent away: SHUTDOWN"]; n != 1 {
 		t.Errorf("troubles %v", f.Stats().Troubles)
 	}
+}
+
+// An Edge that the Control Plane throws out stays calm, for this side has done nothing to it. It isn't connected, and that is counted.
+func TestAnEdgeIsThrownOut(t *testing.T) {
+	cp := startFakeCP(t)
+	f := startFleet(t, cp, func(o *Options) { o.Count, o.Reconnect, o.ReconnectMax = 2, time.Hour, time.Hour })
+	peers := []*peer{cp.peer(), cp.peer()}
+	awaitAll(t, f)
+	out := 0
+	if peers[0].hello.EdgeId == "t-00001" {
+		out = 1
+	}
+	peers[0].conn.Close()
+	testkit.Eventually(t, "its end is noticed", func() bool { return f.Connected() == 1 })
+	if _, calm := f.Calm(out); !calm || f.IsConnected(out) || !f.IsConnected(1-out) {
+		t.Errorf("calm %v, connected %v; the other one %v", calm, f.IsConnected(out), f.IsConnected(1-out))
+	}
+	testkit.Eventually(t, "it is counted", func() bool { return f.Stats().Troubles["ended by the peer"] == 1 })
 }
 
 func TestAHungEdgeComesBackOnANewLink(t *testing.T) {
