@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// Operation runs one command, in a goroutine of its own, and gives its result: a map of what JSON knows (nil, bool,
-// float64 and other numbers, string, []any, map[string]any), or nil.
+// Operation runs one command, in its own goroutine, and returns its result: nil, or a map of JSON values (nil, bool,
+// float64 and other numbers, string, []any, map[string]any).
 //
-// It ends by itself, or when ctx does, which is when the Edge stops, or when it lasts and 32 others do already. Nothing else
-// ends it: the Control Plane only waits for its first answer. One that is done soon is the answer; one that goes on, or reports progress, is answered as
-// accepted, and its end travels as an event.
+// It ends by itself or when ctx ends. ctx ends when the Edge stops, or when 32 other commands already run on and this one
+// would too. Nothing else ends it: the Control Plane only waits for its first answer. If it is done soon, its result is that answer;
+// if it goes on, or reports progress, the answer is that it is accepted, and its end is sent as an event.
 //
 // An error makes the command failed. Its text stays in the Edge's log unless it was made by Rejected or Failed, whose
-// sentences are told to whoever asked. context.Canceled makes the command cancelled. A panic makes it failed.
+// sentences are sent to whoever asked. context.Canceled makes the command cancelled. A panic makes it failed.
 type Operation func(ctx context.Context, c *Command) (map[string]any, error)
 
 // Command is what an Operation is asked to do.
 type Command struct {
-	// ID is the command's own, unique over the fleet.
+	// ID is the command's id, unique in the fleet.
 	ID string
 	// Operation is the name it was called by.
 	Operation string
-	// NodeID is the node that it is about; empty: the Edge.
+	// NodeID is the node that it is for; empty: the Edge.
 	NodeID string
-	// Parameters are the operation's to check: whatever JSON can say, numbers as float64. Never nil.
+	// Parameters are JSON values, numbers as float64; the operation has to check them. Never nil.
 	Parameters map[string]any
-	// RequestedBy is who asked, as the Control Plane tells; may be empty.
+	// RequestedBy is who asked, according to the Control Plane; may be empty.
 	RequestedBy string
-	// RequestID is the X-Request-Id of the HTTP request that asked, for logs; empty from a Control Plane that doesn't tell.
+	// RequestID is the X-Request-Id of the HTTP request that asked, for logs; empty if the Control Plane doesn't send it.
 	RequestID string
 
 	// progress is the runner's; nil in a Command that an operation's test made.
@@ -41,7 +41,7 @@ type Command struct {
 // loop doesn't flood the connection.
 const progressGap = 200 * time.Millisecond
 
-// Progress tells how far the command is, in percent and a sentence. It is for the operation's own goroutine.
+// Progress reports how far the command is, in percent and a sentence. Only the operation's own goroutine may call it.
 func (c *Command) Progress(percent int, message string) {
 	now := time.Now()
 	if c.progress == nil {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// JoinSites makes one Site of several: the nodes of the first, then those of the next. No two may name one node.
+// JoinSites makes one Site of several: the nodes of the first, then those of the next. No node may be in two of them.
 func JoinSites(sites ...Site) Site { return joinedSite(sites) }
 
 type joinedSite []Site

@@ -18,7 +18,7 @@ import (
 type Options struct {
 	// ID is the Edge's stable name: 1 to 128 letters, digits and . _ - : with a letter or digit first.
 	ID string
-	// Name, Version and Labels tell people more; at most 256 bytes each, and 64 labels.
+	// Name, Version and Labels are for people; at most 256 bytes each, and 64 labels.
 	Name    string
 	Version string
 	Labels  map[string]string
@@ -31,16 +31,16 @@ type Options struct {
 	// TLS gives the configuration of a connection; nil: plain TCP. It is called before each dial, so that certificates
 	// can be changed while the Edge runs. Without a ServerName the host of Address is verified.
 	TLS func() (*tls.Config, error)
-	// ReconnectInitial and ReconnectMax bound the wait between two tries; 0: 1 s and 30 s.
+	// ReconnectInitial and ReconnectMax bound the wait between two attempts; 0: 1 s and 30 s.
 	ReconnectInitial time.Duration
 	ReconnectMax     time.Duration
 
-	// Site is what the Edge tells of; nil: nothing.
+	// Site is what the Edge reports; nil: nothing.
 	Site Site
 	// Operations are the commands that can be run beside edge.ping, by name. The Control Plane refuses others.
 	Operations map[string]Operation
-	// StateFile is where the outcomes of commands are kept over a restart, in a file of at most 512 KiB; empty: in memory
-	// alone. It is this Edge's own.
+	// StateFile is a file of at most 512 KiB that keeps the outcomes of commands across restarts; empty: they are kept only
+	// in memory. Each Edge needs its own file.
 	StateFile string
 
 	// Logger; nil: slog's default.

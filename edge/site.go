@@ -2,7 +2,7 @@ package edge
 
 import "context"
 
-// Site is what an Edge tells of: its nodes and their providers.
+// Site is what an Edge reports: its nodes and their providers.
 type Site interface {
 	// Nodes is the whole statement at this moment. It is cheap, may be called from any goroutine, and what it gave is
 	// never changed afterwards, by either side.

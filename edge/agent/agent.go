@@ -1,4 +1,4 @@
-// Package agent makes a program a Node agent: it speaks for one node at its Edge, over the Node wire.
+// Package agent turns a program into a Node agent: it reports one node to its Edge, over the Node wire.
 //
 //	site, err := edge.NewProbedSite(edge.ProbeOptions{Nodes: []edge.ProbedNode{node}})
 //	...
@@ -6,8 +6,8 @@
 //	...
 //	err = a.Run(ctx) // until ctx ends
 //
-// The agent says that its node is ready once it has looked at its providers, whether or not they answer: the node is
-// there, and each provider's state is told beside. Addresses of providers never leave the agent.
+// The agent says that its node is ready once it has probed its providers, whether or not they answer: the node is
+// there, and the state of each provider is reported with it. Addresses of providers never leave the agent.
 package agent
 
 import (
@@ -34,7 +34,7 @@ const firstLook = 3 * time.Second
 type Options struct {
 	// NodeID is the node's name in the Edge's configuration.
 	NodeID string
-	// Name, Version and Labels tell people more; at most 256 bytes each, and 64 labels.
+	// Name, Version and Labels are for people; at most 256 bytes each, and 64 labels.
 	Name    string
 	Version string
 	Labels  map[string]string
@@ -44,18 +44,18 @@ type Options struct {
 	// Token returns the hello's token, "" for none; a nil Token means none. It is called before each hello, so that a token
 	// can be changed while the agent runs.
 	Token func() (string, error)
-	// ReconnectInitial and ReconnectMax bound the wait between two tries; 0: 1 s and 30 s.
+	// ReconnectInitial and ReconnectMax bound the wait between two attempts; 0: 1 s and 30 s.
 	ReconnectInitial time.Duration
 	ReconnectMax     time.Duration
 
-	// Site is what the agent tells of: the providers of all its nodes together, no two with one id.
+	// Site is what the agent reports: the providers of all its nodes together, each with its own id.
 	Site edge.Site
 
 	// Logger; nil: slog's default.
 	Logger *slog.Logger
 }
 
-// Agent speaks for one node.
+// Agent reports one node.
 type Agent struct {
 	opts       Options
 	log        *slog.Logger
@@ -109,8 +109,8 @@ func (o *Options) check() error {
 	return errors.Join(wrong...)
 }
 
-// Run runs the agent until ctx ends, then says goodbye and gives nil, whether or not its Edge can be reached. It is
-// called once.
+// Run runs the agent until ctx ends, whether or not its Edge can be reached; then it says goodbye and returns nil. It must be
+// called only once.
 func (a *Agent) Run(ctx context.Context) error {
 	var site sync.WaitGroup
 	site.Go(func() { a.opts.Site.Run(ctx, a.note) })

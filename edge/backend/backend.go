@@ -40,8 +40,8 @@ type Backend struct {
 	client *http.Client
 }
 
-// New makes a Backend of a kind at an http or https URL; a path in it goes before every path asked. The client
-// is used as it is, but for redirects, which are followed on the same host alone.
+// New makes a Backend of a kind at an http or https URL; a path in it is put before every path asked. The client
+// is used as it is, except that redirects are followed only on the same host.
 func New(kindName, baseURL string, client *http.Client) (*Backend, error) {
 	k, ok := kinds[kindName]
 	if !ok {
@@ -62,7 +62,7 @@ func (b *Backend) tellsLoad() bool { return b.kind.running != "" }
 // TellsSlots tells whether this kind of backend exports how many requests it takes at once.
 func (b *Backend) TellsSlots() bool { return b.kind.slots != "" }
 
-// Alive is nil when the backend answers that it serves.
+// Alive returns nil when the backend answers that it serves.
 func (b *Backend) Alive(ctx context.Context) error {
 	return b.get(ctx, b.kind.alive, maxJSONBytes, func(body io.Reader) error {
 		_, err := io.Copy(io.Discard, body) // read to the end, so that the connection is kept
@@ -70,7 +70,7 @@ func (b *Backend) Alive(ctx context.Context) error {
 	})
 }
 
-// Models gives the ids of the models served, in the backend's order, each once, at most 256 of them.
+// Models returns the ids of the models served, in the backend's order, each once, at most 256 of them.
 func (b *Backend) Models(ctx context.Context) (ids []string, err error) {
 	err = b.get(ctx, b.kind.models, maxJSONBytes, func(body io.Reader) error {
 		ids, err = b.kind.readIDs(body)
@@ -86,13 +86,13 @@ func (b *Backend) Models(ctx context.Context) (ids []string, err error) {
 type Load struct {
 	Running uint32
 	Waiting uint32
-	// Work is a counter in a unit of the backend's own that grows while it works, and starts anew with the backend.
+	// Work is a counter, in a unit of the backend's own, that grows while it works and restarts with the backend.
 	Work float64
-	// Exported: the backend tells what runs. Else it exports nothing, and the numbers are 0 for want of better ones.
+	// Exported: the backend exports these numbers. Otherwise they are 0 and mean nothing.
 	Exported bool
 }
 
-// Load gives zeros where the backend exports nothing, and an error where it should have and didn't.
+// Load returns zeros if the backend exports nothing, and an error if it should have and didn't.
 func (b *Backend) Load(ctx context.Context) (Load, error) {
 	if !b.tellsLoad() {
 		return Load{}, nil
@@ -112,7 +112,7 @@ func (b *Backend) Load(ctx context.Context) (Load, error) {
 	return Load{Running: count(running), Waiting: count(sums[b.kind.waiting]), Work: sums[b.kind.work], Exported: exported}, nil
 }
 
-// Slots gives how many requests the backend takes at once, 0 where it doesn't tell.
+// Slots returns how many requests the backend takes at once, 0 if it doesn't export that.
 func (b *Backend) Slots(ctx context.Context) (uint32, error) {
 	if !b.TellsSlots() {
 		return 0, nil

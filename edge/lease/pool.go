@@ -60,14 +60,14 @@ type Load struct {
 
 // Options make a Pool.
 type Options struct {
-	// Queue is how many requests may wait at once, over all models; 0: none. One more is refused with ErrQueueFull.
+	// Queue is how many requests may wait at once, over all models; 0: none. Further ones are refused with ErrQueueFull.
 	Queue int
-	// Changed is called after every change of what Loads gives, from any goroutine and maybe often; it doesn't block and
-	// doesn't call the pool. Nil: nobody.
+	// Changed is called after every change of what Loads returns, from any goroutine and maybe often; it must not block and
+	// must not call the pool. It may be nil.
 	Changed func()
 }
 
-// Pool is the room of a site, its leases and its queue. The zero value is no pool; see New.
+// Pool is the capacity of a site, its leases and its queue. Use New; the zero value is not usable.
 type Pool struct {
 	queue   int
 	changed func()

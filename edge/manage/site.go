@@ -16,7 +16,7 @@ const tellGap = 500 * time.Millisecond
 
 // Options make a Site.
 type Options struct {
-	// Site is the one that is operated. Its Run is this one's to call.
+	// Site is the site to operate. This one's Run calls its Run.
 	Site edge.Site
 	// Leased tells whether all requests to a provider take a lease first. It may be called from any goroutine; nil: none do.
 	Leased func(nodeID, providerID string) bool

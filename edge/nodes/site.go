@@ -15,14 +15,14 @@ import (
 
 // Options make a Site.
 type Options struct {
-	// Listener is where agents connect; the Site closes it when it has run.
+	// Listener is where agents connect; the Site closes it when Run ends.
 	Listener net.Listener
-	// Nodes are those that agents may speak for; all others are refused.
+	// Nodes are those that agents may report; all others are refused.
 	Nodes []Node
 	// EdgeID and Version are told to agents.
 	EdgeID  string
 	Version string
-	// HeartbeatInterval is how often an agent gives a sign of life; after 2.5 of them without any its connection
+	// HeartbeatInterval is how often an agent sends a sign of life; after 2.5 intervals without one its connection
 	// ends. 0: 5 s.
 	HeartbeatInterval time.Duration
 	// Logger; nil: slog's default.
@@ -45,7 +45,7 @@ type Site struct {
 	stopping bool // the Edge is: what still happens to nodes isn't their doing
 }
 
-// New makes a Site that doesn't serve yet. An error names everything that is wrong at once.
+// New makes a Site that doesn't serve yet. Its error names everything that is wrong.
 func New(o Options) (*Site, error) {
 	if o.HeartbeatInterval <= 0 {
 		o.HeartbeatInterval = wire.DefaultNodeHeartbeat
@@ -87,7 +87,7 @@ func (s *Site) Announce(tell func(edge.Announcement)) {
 	s.tell = tell
 }
 
-// Run implements edge.Site. A node without an owner is not connected, which is known at once and told at once.
+// Run implements edge.Site. Nodes without an owner are reported as not connected from the start.
 func (s *Site) Run(ctx context.Context, changed func()) {
 	s.mu.Lock()
 	s.changed = changed

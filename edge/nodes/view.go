@@ -8,15 +8,15 @@ import (
 	"iop/edge"
 )
 
-// Node is a node that an agent may speak for.
+// Node is a node that an agent may report.
 type Node struct {
 	ID string
-	// Name and Labels go before what the agent says.
+	// Name and Labels take precedence over what the agent says.
 	Name   string
 	Labels map[string]string
-	// TokenSHA256 is the hash of the token that the agent must know; nil: none is asked for.
+	// TokenSHA256 is the hash of the token that the agent must know; nil: no token is needed.
 	TokenSHA256 *[32]byte
-	// Providers are those that are in the statement from the start, before an agent has told of them; only ID, Type and
+	// Providers are in the snapshot from the start, before an agent has reported any; only ID, Type and
 	// Models are used.
 	Providers []edge.Provider
 }

@@ -39,15 +39,16 @@ const (
 type Options struct {
 	// Pool gives the leases.
 	Pool *lease.Pool
-	// Target is the address of a provider; nil: it has gone.
+	// Target returns the address of a provider; nil: it is gone.
 	Target func(lease.Key) *url.URL
-	// Worked is told of every request that was answered to its end, and not with a failure. Nil: nobody.
+	// Worked is called after every request that was answered to its end, and not with a failure. It may be nil.
 	Worked func(lease.Key)
-	// LongContextTokens is from how many tokens on, estimated, a request takes long-context room; 0: none does.
+	// LongContextTokens: a request with more tokens, as estimated, takes long-context capacity; 0: none does.
 	LongContextTokens int
 	// QueueTimeout is how long a request may wait for a lease; 0: 30 s.
 	QueueTimeout time.Duration
-	// Token that callers must bear; empty: none. It isn't passed on. Without one, what callers bear is passed on.
+	// Token is what callers must send; empty: none is needed. It isn't passed on to providers. Without one, the callers'
+	// Authorization header is.
 	Token string
 	// Logger; nil: slog's default.
 	Logger *slog.Logger
@@ -90,7 +91,7 @@ func New(o Options) *Handler {
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
-// Close lets go of the connections to providers that nothing runs on.
+// Close closes idle connections to providers.
 func (h *Handler) Close() { h.proxy.Transport.(*http.Transport).CloseIdleConnections() }
 
 func (h *Handler) authorized(next http.Handler) http.Handler {
@@ -205,7 +206,7 @@ func (h *Handler) models(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, list)
 }
 
-// NewServer makes a server of the Handler, with its time limits. Shutdown lets what runs go on; Close cuts it.
+// NewServer makes a server of the Handler, with its time limits. Shutdown lets running requests finish; Close cuts them.
 func (h *Handler) NewServer() *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
