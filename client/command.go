@@ -26,13 +26,13 @@ type Command struct {
 	// Timeout bounds the wait for the Edge's first answer, at most 10 m; 0: 30 s. Once accepted, only the Edge ends a command.
 	Timeout time.Duration
 	Reason  string // for the audit
-	// Key names the command to the Control Plane, which sends it once however often it comes; empty: one is made.
+	// Key is the idempotency key: the Control Plane sends the command once, however often it gets the key; empty: a new one.
 	Key string
-	// NoWait: the answer comes as soon as the command is on its way.
+	// NoWait: don't wait for the Edge's first answer.
 	NoWait bool
 }
 
-// NewKey makes an idempotency key, for a caller who wants to know it beforehand. No other one is like it.
+// NewKey makes a unique idempotency key, for a caller who wants to know it beforehand.
 func NewKey() string { return rand.Text() }
 
 const (
@@ -42,9 +42,9 @@ const (
 	commandRetryMax       = 2 * time.Second
 )
 
-// Command has an Edge run a command, and gives its record: terminal, or accepted and going on. A *Problem with an Operation
-// is of a command that was sent. When the network fails the command is sent again under its key; an *Uncertain is the end of
-// that, and an *Unreachable says that it was never sent.
+// Command has an Edge run a command, and returns its record: terminal, or accepted and still running. A *Problem with an
+// Operation means that the command was sent. When the network fails, the command is sent again under its key; if that doesn't
+// help, the error is an *Uncertain, or an *Unreachable if the command was never sent.
 func (r *Repository) Command(ctx context.Context, c Command) (*Operation, error) {
 	q, err := c.request()
 	if err != nil {

@@ -16,7 +16,7 @@ const (
 	Disconnected State = "disconnected"
 )
 
-// Edge is one Edge of the registry. Nil is what the Edge never said or what never was.
+// Edge is one Edge of the registry. A nil field is something that the Edge never said, or that never happened.
 type Edge struct {
 	EdgeID     string            `json:"edge_id"`
 	Name       *string           `json:"name"`
@@ -52,7 +52,7 @@ type EdgeCounts struct {
 // EdgeQuery picks Edges; the zero value is all of them.
 type EdgeQuery struct {
 	State  State
-	Labels map[string]string // all must hold
+	Labels map[string]string // all must match
 	Prefix string            // of the edge_id
 	Limit  int               // of a page, 1 to 1000; 0: 100
 	Cursor string            // a page's NextCursor
@@ -68,7 +68,7 @@ func (q EdgeQuery) values() url.Values {
 	return url.Values(v)
 }
 
-// EdgePage is a page of Edges, by edge_id. The counts are of all that match, whatever the page.
+// EdgePage is a page of Edges, by edge_id. The counts are of all Edges that match, not only of this page.
 type EdgePage struct {
 	Edges []*Edge `json:"edges"`
 	EdgeCounts
@@ -78,7 +78,7 @@ type EdgePage struct {
 func (p *EdgePage) items() []*Edge { return p.Edges }
 func (p *EdgePage) next() *string  { return p.NextCursor }
 
-// Edge gives one Edge.
+// Edge returns one Edge.
 func (r *Repository) Edge(ctx context.Context, edgeID string) (*Edge, error) {
 	path, err := edgePath(edgeID)
 	if err != nil {
@@ -87,13 +87,13 @@ func (r *Repository) Edge(ctx context.Context, edgeID string) (*Edge, error) {
 	return answer[Edge](ctx, r, request{path: path})
 }
 
-// Edges gives one page.
+// Edges returns one page.
 func (r *Repository) Edges(ctx context.Context, q EdgeQuery) (*EdgePage, error) {
 	return answer[EdgePage](ctx, r, request{path: "/edges", query: q.values()})
 }
 
-// AllEdges gives all Edges from the query's page on, by edge_id, and asks for a page when it is needed. An error is the last
-// thing that it gives.
+// AllEdges yields all Edges from the query's page on, by edge_id, fetching pages as they are needed. After an error it
+// ends.
 func (r *Repository) AllEdges(ctx context.Context, q EdgeQuery) iter.Seq2[*Edge, error] {
 	return all(ctx, q.Cursor, func(ctx context.Context, cursor string) (*EdgePage, error) {
 		q.Cursor = cursor

@@ -8,7 +8,7 @@ import (
 
 // Event is something that happened.
 type Event struct {
-	ID          string     `json:"id"` // opaque; by it a list or stream goes on
+	ID          string     `json:"id"` // opaque; a list or stream can continue after it
 	EdgeID      *string    `json:"edge_id"`
 	NodeID      *string    `json:"node_id"`
 	OperationID *string    `json:"operation_id"`
@@ -18,12 +18,12 @@ type Event struct {
 	OccurredAt  *time.Time `json:"occurred_at"` // the Edge's claim
 }
 
-// GapReason is why events are missing. What a newer Control Plane says may be none of these.
+// GapReason is why events are missing. A newer Control Plane may have other reasons.
 type GapReason string
 
 const (
 	Overwritten GapReason = "overwritten" // newer ones took their place
-	Restarted   GapReason = "restarted"   // the Control Plane was started anew
+	Restarted   GapReason = "restarted"   // the Control Plane was restarted
 )
 
 // Gap says that events are missing.
@@ -35,7 +35,7 @@ type Gap struct {
 // EventQuery picks events.
 type EventQuery struct {
 	EdgeID string // empty: of all Edges
-	After  string // an event's id: the first Limit behind it; empty: the newest Limit
+	After  string // an event's id: the first Limit events after it; empty: the newest Limit events
 	Limit  int    // 1 to 1000; 0: 100
 }
 
@@ -43,10 +43,10 @@ type EventQuery struct {
 type EventPage struct {
 	Events []*Event `json:"events"`
 	Gap    *Gap     `json:"gap"`  // what is missing before the first one
-	Next   *string  `json:"next"` // what to go on After
+	Next   *string  `json:"next"` // the After of the next page
 }
 
-// Events gives recent events.
+// Events returns recent events.
 func (r *Repository) Events(ctx context.Context, q EventQuery) (*EventPage, error) {
 	path := "/fleet/events"
 	if q.EdgeID != "" {

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// FleetQuery picks Edges and says how those are asked whose snapshot is too old.
+// FleetQuery picks Edges, and says how to ask those whose snapshot is too old.
 type FleetQuery struct {
-	Labels map[string]string // all must hold
+	Labels map[string]string // all must match
 	// MaxAge is how old a snapshot may be to count; nil: 15 s.
 	MaxAge *time.Duration
-	// Timeout is what the Edges that are asked have to answer, at most 30 s; 0: 2 s.
+	// Timeout is how long Edges have to answer, at most 30 s; 0: 2 s.
 	Timeout time.Duration
-	Limit   int    // of a page, 1 to 1000; 0: 100. Of FleetStatus alone, like Cursor.
+	Limit   int    // of a page, 1 to 1000; 0: 100. Only for FleetStatus, like Cursor.
 	Cursor  string // a page's NextCursor
 }
 
@@ -28,14 +28,14 @@ func (q FleetQuery) request(path string) request {
 	return request{path: path, query: url.Values(v), patience: patience(q.Timeout)}
 }
 
-// FleetSummary is what the Edges' snapshots add up to. An Edge without one that counts is in Unanswered and in no total.
+// FleetSummary is what the Edges' snapshots add up to. An Edge without a recent enough one is in Unanswered and in no total.
 type FleetSummary struct {
 	At         time.Time  `json:"at"`
 	Edges      EdgeCounts `json:"edges"`
 	Answered   int        `json:"answered"`
 	Unanswered int        `json:"unanswered"`
 	Fresh      Totals     `json:"fresh"` // of connected Edges
-	Stale      Totals     `json:"stale"` // of disconnected Edges, as last observed: never to be planned with
+	Stale      Totals     `json:"stale"` // of disconnected Edges, as last observed; don't plan with it
 	// OldestAgeMS is the age of the oldest snapshot that was added up; nil when there was none.
 	OldestAgeMS *int64 `json:"oldest_age_ms"`
 }
@@ -57,7 +57,7 @@ type Capacity struct {
 	Free uint64 `json:"free"`
 }
 
-// FleetStatus is a page of what each Edge said, or why it said nothing, with the summary over all that match.
+// FleetStatus is a page of the Edges' answers, or why there is none, with the summary over all Edges that match.
 type FleetStatus struct {
 	FleetSummary
 	Statuses   []*Status   `json:"statuses"`
@@ -65,7 +65,7 @@ type FleetStatus struct {
 	NextCursor *string     `json:"next_cursor"` // nil on the last page
 }
 
-// EdgeFault is why an Edge has no snapshot that counts.
+// EdgeFault is why an Edge has no recent enough snapshot.
 type EdgeFault struct {
 	EdgeID string `json:"edge_id"`
 	Code   Code   `json:"code"`
@@ -77,7 +77,7 @@ type FleetModels struct {
 	Models []*ModelCapacity `json:"models"`
 }
 
-// ModelCapacity is what serves one model. A provider of several models counts whole under each.
+// ModelCapacity is what serves one model. A provider of several models counts in full under each.
 type ModelCapacity struct {
 	Model              string   `json:"model"`
 	Edges              int      `json:"edges"`
@@ -87,17 +87,17 @@ type ModelCapacity struct {
 	LongContext        Capacity `json:"long_context"`
 }
 
-// FleetSummary gives the totals alone.
+// FleetSummary returns only the totals.
 func (r *Repository) FleetSummary(ctx context.Context, q FleetQuery) (*FleetSummary, error) {
 	return answer[FleetSummary](ctx, r, q.request("/fleet/summary"))
 }
 
-// FleetStatus gives one page. Only a query without Cursor makes the Control Plane ask Edges.
+// FleetStatus returns one page. Only a query without Cursor makes the Control Plane ask Edges.
 func (r *Repository) FleetStatus(ctx context.Context, q FleetQuery) (*FleetStatus, error) {
 	return answer[FleetStatus](ctx, r, q.request("/fleet/status"))
 }
 
-// AllFleetStatus gives all pages from the query's on. An error is the last thing that it gives.
+// AllFleetStatus yields all pages from the query's on. After an error it ends.
 func (r *Repository) AllFleetStatus(ctx context.Context, q FleetQuery) iter.Seq2[*FleetStatus, error] {
 	return all(ctx, q.Cursor, func(ctx context.Context, cursor string) (fleetPage, error) {
 		q.Cursor = cursor
@@ -112,7 +112,7 @@ type fleetPage struct{ *FleetStatus }
 func (p fleetPage) items() []*FleetStatus { return []*FleetStatus{p.FleetStatus} }
 func (p fleetPage) next() *string         { return p.NextCursor }
 
-// FleetModels gives the capacity by model.
+// FleetModels returns the capacity by model.
 func (r *Repository) FleetModels(ctx context.Context, q FleetQuery) (*FleetModels, error) {
 	return answer[FleetModels](ctx, r, q.request("/fleet/models"))
 }

@@ -16,14 +16,14 @@ import (
 
 // FollowQuery says where live events begin.
 type FollowQuery struct {
-	// After is an event's id: those behind it come first. Empty: from now on.
+	// After is an event's id: the events after it come first. Empty: from now on.
 	After string
-	// Changed, if set, is called with nil when a stream opens; and, when one is lost or can't be opened, with the cause and the time
-	// until the next try.
+	// Changed, if set, is called with nil when a stream opens, and with the cause and the time until the next attempt when one is
+	// lost or can't be opened.
 	Changed func(err error, retryIn time.Duration)
 }
 
-// Update is an event, or the word that some are missing before the next one. One of them is set.
+// Update is an event, or a gap before the next one. Exactly one of the two is set.
 type Update struct {
 	Event *Event
 	Gap   *Gap
@@ -41,8 +41,8 @@ const (
 	beforeAll = "none"
 )
 
-// Follow gives the fleet's events as they happen. A stream that is lost is taken up again behind the last event, for as long
-// as the context lives; what is missing then is told by a Gap. An error is the last thing that it gives: the context's, or a
+// Follow yields the fleet's events as they happen. A lost stream is resumed after the last event, until the context ends;
+// events that are missing then are reported by a Gap. It ends after an error: the context's, or a
 // refusal that doesn't go away by itself.
 func (r *Repository) Follow(ctx context.Context, q FollowQuery) iter.Seq2[Update, error] {
 	if q.Changed == nil {

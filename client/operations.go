@@ -19,7 +19,7 @@ const (
 	Failed    OperationState = "failed"
 	Rejected  OperationState = "rejected"
 	Cancelled OperationState = "cancelled"
-	Expired   OperationState = "expired" // never sent: its time was up
+	Expired   OperationState = "expired" // never sent; its time was up
 	Unknown   OperationState = "unknown" // sent, outcome not known; it can still become any terminal state
 )
 
@@ -75,14 +75,14 @@ type OperationQuery struct {
 // OperationPage is a page of operations.
 type OperationPage struct {
 	Operations []*Operation `json:"operations"`
-	Dropped    uint64       `json:"dropped"`     // records that were forgotten for want of room
+	Dropped    uint64       `json:"dropped"`     // records that were dropped to make room
 	NextCursor *string      `json:"next_cursor"` // nil on the last page
 }
 
 func (p *OperationPage) items() []*Operation { return p.Operations }
 func (p *OperationPage) next() *string       { return p.NextCursor }
 
-// Operation gives one record.
+// Operation returns one record.
 func (r *Repository) Operation(ctx context.Context, edgeID, operationID string) (*Operation, error) {
 	path, err := edgePath(edgeID, "operations", operationID)
 	if err != nil {
@@ -91,7 +91,7 @@ func (r *Repository) Operation(ctx context.Context, edgeID, operationID string) 
 	return answer[Operation](ctx, r, request{path: path})
 }
 
-// Operations gives one page.
+// Operations returns one page.
 func (r *Repository) Operations(ctx context.Context, q OperationQuery) (*OperationPage, error) {
 	path := "/fleet/operations"
 	if q.EdgeID != "" {
@@ -107,7 +107,7 @@ func (r *Repository) Operations(ctx context.Context, q OperationQuery) (*Operati
 	return answer[OperationPage](ctx, r, request{path: path, query: url.Values(v)})
 }
 
-// AllOperations gives all records from the query's page on, newest first. An error is the last thing that it gives.
+// AllOperations yields all records from the query's page on, newest first. After an error it ends.
 func (r *Repository) AllOperations(ctx context.Context, q OperationQuery) iter.Seq2[*Operation, error] {
 	return all(ctx, q.Cursor, func(ctx context.Context, cursor string) (*OperationPage, error) {
 		q.Cursor = cursor
@@ -120,8 +120,8 @@ const (
 	lastLook  = time.Second
 )
 
-// Watch gives an operation as it is, then again whenever it has changed, until it is terminal. An operation that is Unknown
-// can stay so for long: the context says how long to wait for it. An error is the last thing that it gives.
+// Watch yields an operation as it is, then again whenever it has changed, until it is terminal. An Unknown operation
+// can stay so for long: the context limits the wait. After an error it ends.
 func (r *Repository) Watch(ctx context.Context, edgeID, operationID string) iter.Seq2[*Operation, error] {
 	return func(yield func(*Operation, error) bool) {
 		var told *Operation

@@ -12,7 +12,7 @@ import (
 	"iop/wire"
 )
 
-// Code is the stable part of a Problem. It is an error so that errors.Is(err, client.EdgeNotFound) can ask for it.
+// Code is the stable part of a Problem. It is an error so that errors.Is(err, client.EdgeNotFound) can test for it.
 type Code string
 
 const (
@@ -44,15 +44,15 @@ type Problem struct {
 	Title     string `json:"title"`
 	Detail    string `json:"detail"` // for people
 	RequestID string `json:"request_id"`
-	// RetryAfter is when to try again; 0 where nothing was said.
+	// RetryAfter is when to try again; 0 if the answer doesn't say.
 	RetryAfter time.Duration `json:"-"`
 
-	// EdgeError is the Edge's own code, such as INTERNAL, where Code is EdgeError; nil where the Edge answered nonsense.
+	// EdgeError is the Edge's own code, such as INTERNAL, if Code is EdgeError; nil if the Edge answered nonsense.
 	EdgeError *string `json:"edge_error"`
-	// DisconnectedAt and DisconnectReason tell of the last connection's end where Code is EdgeDisconnected; nil: not known.
+	// DisconnectedAt and DisconnectReason are those of the last connection, if Code is EdgeDisconnected; nil: not known.
 	DisconnectedAt   *time.Time `json:"disconnected_at"`
 	DisconnectReason *string    `json:"disconnect_reason"`
-	// Operation is the record of a command that was sent and whose caller is told of a failure; nil where there is none.
+	// Operation is the record of a command that was sent although the call failed; nil if there is none.
 	Operation *Operation `json:"operation"`
 }
 
@@ -64,7 +64,7 @@ func (p *Problem) Is(target error) bool {
 	return ok && code == p.Code
 }
 
-// Unreachable is a call that brought no whole answer.
+// Unreachable is a call that got no complete answer.
 type Unreachable struct{ Err error }
 
 func (u *Unreachable) Error() string {
@@ -99,11 +99,11 @@ func unexpected(response *http.Response, what string) error {
 	return &Unexpected{Status: response.StatusCode, What: what}
 }
 
-// Uncertain: it isn't known whether the Control Plane received the command. Sending it again with Key won't run it twice, unless the
-// Control Plane was restarted meanwhile.
+// Uncertain means that it isn't known whether the Control Plane received the command. Sending it again with Key won't run it twice,
+// unless the Control Plane is restarted in between.
 type Uncertain struct {
 	Key string
-	// Restarted: the Control Plane has been started anew and knows no earlier keys. Sent again, the command might run twice.
+	// Restarted: the Control Plane has been restarted and knows no earlier keys. If sent again, the command might run twice.
 	Restarted bool
 	Err       error
 }

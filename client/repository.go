@@ -12,8 +12,7 @@ import (
 	"iop/wire/backoff"
 )
 
-// Options say how to speak with a Control Plane. The zero value is one without token, over plain HTTP or with the system's
-// authorities.
+// Options say how to talk to a Control Plane. The zero value has no token, and trusts the system's authorities for https.
 type Options struct {
 	// Token is an operator's; empty: none is sent.
 	Token string
@@ -21,7 +20,7 @@ type Options struct {
 	TLS *tls.Config
 	// UserAgent is sent as User-Agent, for proxies and their logs; empty: iop-client.
 	UserAgent string
-	// Timeout is how long an answer may take beyond what Edges are given to answer; 0: 10 s.
+	// Timeout is how long an answer may take beyond the time that Edges have to answer; 0: 10 s.
 	Timeout time.Duration
 }
 
@@ -34,7 +33,7 @@ const (
 	maxIdle = 8
 )
 
-// Repository is a Control Plane over HTTP. It may be used from several goroutines.
+// Repository talks to a Control Plane over HTTP. It may be used from several goroutines.
 type Repository struct {
 	base      string // without a slash at its end
 	opts      Options
@@ -46,8 +45,8 @@ type Repository struct {
 	streamBackoff, commandBackoff func() *backoff.Backoff // of lost streams and of commands
 }
 
-// New makes a Repository of an address such as http://127.0.0.1:18080 or https://control.example/iop. It connects to
-// nothing yet. Its error is for people.
+// New makes a Repository for an address such as http://127.0.0.1:18080 or https://control.example/iop. It doesn't connect
+// yet. Its error is for people.
 func New(address string, o Options) (*Repository, error) {
 	base, err := baseURL(address)
 	if err != nil {
@@ -80,11 +79,12 @@ func New(address string, o Options) (*Repository, error) {
 	}, nil
 }
 
-// Address is what the Repository was made of.
+// Address is the address that the Repository was made for.
 func (r *Repository) Address() string { return r.base }
 
-// Now estimates the Control Plane's clock from the Date of its last answer, so that ages come out right where this machine's clock is
-// wrong. It is good to a second. Before the first answer, and while both clocks agree within two seconds, it is this machine's clock.
+// Now estimates the Control Plane's clock from the Date of its last answer, so that ages come out right even if this machine's clock
+// is wrong. It is accurate to a second. Before the first answer, and while both clocks agree within two seconds, it is this machine's
+// clock.
 func (r *Repository) Now() time.Time { return r.clock.now(time.Now()) }
 
 // Close drops the idle connections. The Repository can still be used.

@@ -27,8 +27,8 @@ type request struct {
 
 type requestIDKey struct{}
 
-// WithRequestID makes calls under this context carry the id, 1 to 128 of A-Z a-z 0-9 . _ -, by which the Control Plane's log
-// names them. Without it each call has an id of its own.
+// WithRequestID makes calls with this context send the id, 1 to 128 of A-Z a-z 0-9 . _ -, which the Control Plane's log then
+// has for them. Without it each call gets its own id.
 func WithRequestID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, requestIDKey{}, id)
 }

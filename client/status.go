@@ -14,8 +14,7 @@ const (
 	Cached Source = "cached"
 )
 
-// ProviderStatus is whether a provider takes requests; "unspecified" where its Edge doesn't say. What a newer Edge says may be none of
-// these.
+// ProviderStatus is whether a provider takes requests; "unspecified" if its Edge doesn't say. A newer Edge may have other values.
 type ProviderStatus string
 
 const (
@@ -24,7 +23,7 @@ const (
 	Unavailable ProviderStatus = "unavailable"
 )
 
-// Health is whether a provider is well; "unspecified" where its Edge doesn't say. What a newer Edge says may be none of these.
+// Health is whether a provider works; "unspecified" if its Edge doesn't say. A newer Edge may have other values.
 type Health string
 
 const (
@@ -33,8 +32,7 @@ const (
 	Offline  Health = "offline"
 )
 
-// Status is an Edge's whole statement of its nodes and providers at one moment. Where the Edge isn't connected it is what was
-// known last, and Stale.
+// Status has all nodes and providers of an Edge at one moment. If the Edge isn't connected, it is what was known last, and Stale.
 type Status struct {
 	EdgeID     string     `json:"edge_id"`
 	Connected  bool       `json:"connected"`
@@ -46,7 +44,7 @@ type Status struct {
 	Nodes      []*Node    `json:"nodes"`
 }
 
-// Age is how old the statement was when it was shown.
+// Age is how old the status was when the Control Plane answered.
 func (s *Status) Age() time.Duration { return time.Duration(s.AgeMS) * time.Millisecond }
 
 // Node is one of an Edge's machines.
@@ -76,17 +74,17 @@ type Counters struct {
 	Queued   uint64 `json:"queued"`
 }
 
-// StatusQuery says how an Edge is asked.
+// StatusQuery says how to ask an Edge.
 type StatusQuery struct {
-	// Timeout is what the Edge is given to answer, at most 30 s; 0: 2 s.
+	// Timeout is how long the Edge has to answer, at most 30 s; 0: 2 s.
 	Timeout time.Duration
-	// MaxAge lets a snapshot that is at most so old answer at once, also for an Edge that isn't connected; nil: the Edge is asked.
+	// MaxAge: a snapshot that is at most this old answers at once, even if the Edge isn't connected; nil: the Edge is asked.
 	MaxAge *time.Duration
 }
 
 const defaultStatusTimeout = 2 * time.Second
 
-// Status gives an Edge's nodes and providers.
+// Status returns an Edge's nodes and providers.
 func (r *Repository) Status(ctx context.Context, edgeID string, q StatusQuery) (*Status, error) {
 	path, err := edgePath(edgeID, "status")
 	if err != nil {

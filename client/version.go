@@ -2,7 +2,7 @@ package client
 
 import "context"
 
-// Version is what a Control Plane says of its build.
+// Version describes a Control Plane's build.
 type Version struct {
 	Version          string  `json:"version"`
 	Commit           *string `json:"commit"`
@@ -10,7 +10,7 @@ type Version struct {
 	ProtocolVersions []int   `json:"protocol_versions"` // of the IOP Wire Protocol
 }
 
-// Version asks what runs there.
+// Version returns the Control Plane's version.
 func (r *Repository) Version(ctx context.Context) (*Version, error) {
 	return answer[Version](ctx, r, request{path: "/version"})
 }

@@ -23,11 +23,11 @@ type WireOptions struct {
 	TLS *tls.Config
 	// Header goes with the upgrade request.
 	Header http.Header
-	// Changed, if it isn't nil, is told of each connection and each loss, one at a time. It must not call Close.
+	// Changed, if it isn't nil, is called after each connection and each loss, one call at a time. It must not call Close.
 	Changed func(WireState)
 }
 
-// ServerInfo is what a Control Plane says of itself in the hello's answer.
+// ServerInfo is what a Control Plane says about itself in its answer to the hello.
 type ServerInfo struct {
 	ServerID          string
 	Version           string
@@ -37,11 +37,11 @@ type ServerInfo struct {
 	Time              time.Time // of the server; zero where it didn't say
 }
 
-// WireState tells how a Wire stands.
+// WireState is the state of a Wire.
 type WireState struct {
 	Server  *ServerInfo   // nil while there is no connection
 	Err     error         // why there is none
-	RetryIn time.Duration // when the next try is
+	RetryIn time.Duration // until the next attempt
 }
 
 const (
@@ -49,7 +49,7 @@ const (
 	reconnectMax     = 30 * time.Second
 )
 
-// Wire is a connection of the Client wire that comes back by itself. It may be used from several goroutines.
+// Wire is a connection of the Client wire that reconnects by itself. It may be used from several goroutines.
 type Wire struct {
 	url  string
 	opts WireOptions
@@ -62,10 +62,10 @@ type Wire struct {
 }
 
 // DialWire connects to a URL such as ws://127.0.0.1:19080/client, says hello and waits for the answer; /client may be left out.
-// From then on the Wire stays connected: a connection that is lost is dialled again, after a while that grows with each
+// From then on the Wire stays connected: a lost connection is dialled again, after a wait that grows with each
 // failure, and not before a GoAway's reconnect_after. The context counts until DialWire returns; Close ends the Wire.
 //
-// Errors: *Problem where the hello was refused, *GoAway where there is no room, *UpgradeRefused, *Unreachable.
+// Errors: *Problem if the hello was refused, *GoAway if there is no room, *UpgradeRefused, *Unreachable.
 func DialWire(ctx context.Context, wireURL string, o WireOptions) (*Wire, error) {
 	return dialWire(ctx, wireURL, o, backoff.New(reconnectInitial, reconnectMax))
 }
@@ -110,15 +110,15 @@ func (w *Wire) Server() *ServerInfo {
 	return link.server
 }
 
-// RoundTrip is what a Ping found.
+// RoundTrip is what a Ping measured.
 type RoundTrip struct {
 	Took time.Duration
-	// ServerTime is the Control Plane's clock when it answered; zero where it didn't say.
+	// ServerTime is the Control Plane's clock when it answered; zero if it didn't say.
 	ServerTime time.Time
 }
 
-// Ping asks for a sign of life and measures the way there and back. Where there is no connection it waits for one. It fails
-// with the context's error, *Unreachable when the connection was lost or gave no answer in 10 s, and net.ErrClosed after Close.
+// Ping measures a round trip. If there is no connection, it waits for one. It fails with the context's error, with
+// *Unreachable if the connection was lost or gave no answer in 10 s, and with net.ErrClosed after Close.
 func (w *Wire) Ping(ctx context.Context) (RoundTrip, error) {
 	for {
 		link, changed := w.current()

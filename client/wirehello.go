@@ -20,7 +20,7 @@ const (
 	Unimplemented      = Code(wire.Unimplemented)
 )
 
-// GoAway is a Control Plane's word that it ends the connection.
+// GoAway is a Control Plane's message that it ends the connection.
 type GoAway struct {
 	Reason         string // such as SHUTDOWN
 	Message        string
@@ -31,7 +31,7 @@ func (g *GoAway) Error() string {
 	return fmt.Sprintf("the Control Plane ended the connection (%s): %s", g.Reason, g.Message)
 }
 
-// UpgradeRefused is an answer of HTTP where a WebSocket was asked for: 403 an Origin that isn't allowed, 404 another path than
+// UpgradeRefused is an HTTP status instead of a WebSocket: 403 an Origin that isn't allowed, 404 a path other than
 // the Client wire's, 503 no room.
 type UpgradeRefused struct{ Status int }
 

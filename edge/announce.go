@@ -6,9 +6,9 @@ import (
 	iopv1 "iop/proto/iop/v1"
 )
 
-// Announcer is a Site that tells by itself when nodes become ready and when they are lost: those with Announced set.
-// What a statement says before and after is not enough for them: a node that a newer connection takes over is
-// unconnected for a moment, and nothing has happened that is worth an event.
+// Announcer is a Site that itself reports when nodes with Announced set become ready and when they are lost.
+// Comparing snapshots is not enough for these: a node that a newer connection takes over is not connected for a moment,
+// but nothing has happened that is worth an event.
 type Announcer interface {
 	// Announce is called once, before Run. tell doesn't block and may be called from any goroutine.
 	Announce(tell func(Announcement))

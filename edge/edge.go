@@ -32,7 +32,7 @@ type Edge struct {
 	news  chan struct{} // the same, for the owner of the connection
 }
 
-// New makes an Edge that does nothing yet. An error names everything in the options that is wrong.
+// New makes an Edge that does nothing yet. Its error names everything in the options that is wrong.
 func New(o Options) (*Edge, error) {
 	o.setDefaults()
 	if err := o.check(); err != nil {
@@ -51,7 +51,7 @@ func New(o Options) (*Edge, error) {
 	return e, nil
 }
 
-// Run runs the Edge until ctx ends, then says goodbye and gives nil. It is called once.
+// Run runs the Edge until ctx ends, then says goodbye and returns nil. It must be called only once.
 func (e *Edge) Run(ctx context.Context) error {
 	e.listen()
 	var site sync.WaitGroup

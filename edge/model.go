@@ -13,7 +13,7 @@ type Node struct {
 	Labels map[string]string
 	// Connected: the node is ready to serve.
 	Connected bool
-	// Announced: the site tells by itself when the node becomes ready and when it is lost (see Announcer).
+	// Announced: the site itself reports when the node becomes ready and when it is lost (see Announcer).
 	Announced bool
 	Providers []Provider
 }
@@ -28,8 +28,8 @@ type Provider struct {
 	Health      Health
 	General     Counters
 	LongContext Counters
-	// LoadAt is when it was asked for the load that General and LongContext have; zero: it tells none, and their InFlight and
-	// Queued are 0 for want of better ones. A load that is as before, and only newer, is no change of a Provider.
+	// LoadAt is when it was asked for the load in General and LongContext; zero: it exports no load, and their InFlight and
+	// Queued are 0 and mean nothing. If only LoadAt is newer, the Provider has not changed.
 	LoadAt time.Time
 }
 

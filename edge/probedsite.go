@@ -28,9 +28,9 @@ type ProbedProvider struct {
 	Type string
 	// BaseURL is http(s)://host:port, with a path before the backend's own where there is one. It never leaves the Edge.
 	BaseURL string
-	// Models are what it serves; empty: it is asked.
+	// Models are what it serves; empty: it is asked for them.
 	Models []string
-	// Capacity is how many requests it takes at once. 0: not known, unless it is a llamacpp, which is asked.
+	// Capacity is how many requests it takes at once. 0: not known, except for a llamacpp, which is asked for it.
 	Capacity            uint32
 	LongContextCapacity uint32
 }
@@ -45,7 +45,7 @@ type ProbeOptions struct {
 	Logger *slog.Logger
 }
 
-// ProbedSite is a Site whose nodes are declared, and whose providers are asked over HTTP how they are.
+// ProbedSite is a Site whose nodes are declared, and whose providers are asked for their state over HTTP.
 //
 // A node is connected while at least one of its providers answers. A node without declared providers is shown and never
 // connected: nothing could answer for it.
@@ -84,7 +84,7 @@ type probe struct {
 	retired bool // another declaration has taken its place
 }
 
-// NewProbedSite makes a ProbedSite that doesn't ask yet. An error names everything that is wrong at once.
+// NewProbedSite makes a ProbedSite that doesn't ask yet. Its error names everything that is wrong.
 func NewProbedSite(o ProbeOptions) (*ProbedSite, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -4,12 +4,12 @@ import "context"
 
 // Site is what an Edge reports: its nodes and their providers.
 type Site interface {
-	// Nodes is the whole statement at this moment. It is cheap, may be called from any goroutine, and what it gave is
-	// never changed afterwards, by either side.
+	// Nodes returns all nodes as they are now. It is cheap, may be called from any goroutine, and neither side ever changes
+	// what it returned.
 	Nodes() []Node
 
-	// Run runs the site until ctx ends, and returns soon after. It calls changed once when Nodes is worth telling for
-	// the first time, and then after every change of what Nodes gives. changed doesn't block and may be called from any
+	// Run runs the site until ctx ends, and returns soon after. It calls changed once when Nodes is worth reporting for
+	// the first time, and then after every change of what Nodes returns. changed doesn't block and may be called from any
 	// goroutine; calls close to each other count as one.
 	Run(ctx context.Context, changed func())
 }

@@ -15,18 +15,18 @@ const (
 	maxMessageBytes = 1 << 20
 )
 
-// Message is what a stream brings at a time.
+// Message is one message or comment of a stream.
 type Message struct {
-	Comment bool // a line that only says that the stream lives; the rest is empty then
+	Comment bool // only a sign that the stream lives; the rest is empty then
 	Event   string
-	ID      string // empty: it has none, and the one before stays the last
+	ID      string // empty: it has none, and the previous id stays the last
 	Data    []byte // its lines, with LF between them; valid until the next message
 }
 
-// ErrMessageTooLong is given for a message of more than 1 MiB.
+// ErrMessageTooLong is returned for a message of more than 1 MiB.
 var ErrMessageTooLong = errors.New("a message of the stream is too long")
 
-// Reader reads a stream. A field retry is ignored: the back-off is the caller's. It is used by one goroutine.
+// Reader reads a stream. It ignores the field retry: the back-off is the caller's. Only one goroutine may use it.
 type Reader struct {
 	lines   *bufio.Scanner
 	data    []byte // of the message that is being read
@@ -34,7 +34,7 @@ type Reader struct {
 	started bool
 }
 
-// NewReader makes one. Nothing is read yet.
+// NewReader makes a Reader. It reads nothing yet.
 func NewReader(r io.Reader) *Reader {
 	s := &Reader{lines: bufio.NewScanner(r)}
 	s.lines.Buffer(nil, maxLineBytes)
@@ -65,8 +65,9 @@ func (s *Reader) splitLine(data []byte, _ bool) (advance int, token []byte, err 
 	return skipped + i + 1, rest[:i:i], nil
 }
 
-// Next gives the next message or comment. io.EOF is the stream's end; a message that it cut is dropped. Other errors are those of
-// what is read, ErrMessageTooLong, and bufio.ErrTooLong for a line of more than 1 MiB. An error is the last thing that it gives.
+// Next returns the next message or comment. io.EOF is the stream's end; an incomplete last message is dropped. Other errors are
+// those of the underlying reader, ErrMessageTooLong, and bufio.ErrTooLong for a line of more than 1 MiB. Nothing comes after an
+// error.
 func (s *Reader) Next() (Message, error) {
 	m := Message{Data: s.data[:0]}
 	var some bool // of a message

@@ -30,7 +30,7 @@ func leaseID(prefix string, n uint64) string { return fmt.Sprintf("lease-%s-%d",
 // causes ErrGone and ErrCancelled.
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// Release gives the room back. It may be called more than once, and by whoever likes; the first end counts.
+// Release gives the capacity back. It may be called more than once and from anywhere; the first end counts.
 func (l *Lease) Release() { l.pool.finish(l, context.Canceled) }
 
 // finish ends a lease, tells its holder why, and gives its room to whoever waits. It is false when it had ended before.
@@ -59,7 +59,7 @@ func (p *Pool) end(l *Lease) bool {
 	return true
 }
 
-// Cancel ends a lease by its id: its holder's context ends with ErrCancelled. It gives nil when there is no such lease.
+// Cancel ends a lease by its id: its holder's context ends with ErrCancelled. It returns nil when there is no such lease.
 func (p *Pool) Cancel(id string) *Lease {
 	p.mu.Lock()
 	l := p.live[id]
@@ -70,7 +70,7 @@ func (p *Pool) Cancel(id string) *Lease {
 	return l
 }
 
-// Live gives the leases that are held now, the oldest first.
+// Live returns the leases that are held now, the oldest first.
 func (p *Pool) Live() []*Lease {
 	p.mu.Lock()
 	defer p.mu.Unlock()

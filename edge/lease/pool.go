@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// Why there is no lease. Acquire gives them as they are.
+// Why there is no lease. Acquire returns these unwrapped.
 var (
-	// ErrQueueFull: nobody has room, and no more may wait.
+	// ErrQueueFull: no provider has free capacity, and too many requests wait already.
 	ErrQueueFull = errors.New("the queue is full")
 	// ErrNoModel: no provider serves this model.
 	ErrNoModel = errors.New("no provider serves this model")
-	// ErrTooLong: the model is served, but no provider of it has room for long context at all.
+	// ErrTooLong: the model is served, but no provider of it has any long-context capacity.
 	ErrTooLong = errors.New("no provider of this model takes long context")
-	// ErrNoProvider: the model is served, but by providers that take nothing now; or it may be, by one that has not told yet
-	// what it serves.
+	// ErrNoProvider: the model's providers take no requests now; or a provider that has not reported its models yet may
+	// serve it.
 	ErrNoProvider = errors.New("no provider of this model takes requests now")
 )
 
@@ -27,17 +27,17 @@ var (
 var (
 	// ErrGone: the provider, or its node, is gone.
 	ErrGone = errors.New("the provider is gone")
-	// ErrCancelled: somebody cancelled the run.
+	// ErrCancelled: somebody cancelled the lease.
 	ErrCancelled = errors.New("the run was cancelled")
 )
 
 // Key names a provider.
 type Key struct{ Node, Provider string }
 
-// Provider is what a pool must know of one.
+// Provider is what a pool must know of a provider.
 type Provider struct {
 	Key
-	// Models are those that it serves; nil: it doesn't tell. Of one that is Offline and doesn't, those stand that it told before.
+	// Models are those that it serves; nil: not known. If it is Offline and they aren't known, those known before stay.
 	Models []string
 	// General is how many requests it takes at once; 0: not known, and so not bounded here.
 	General uint32
@@ -45,14 +45,14 @@ type Provider struct {
 	LongContext uint32
 	// Offline: it is gone for now. Its leases end.
 	Offline bool
-	// Suspect: it may not be working. It gets one request at a time, and only when no other provider has room: what
-	// gets nothing could never show that it is well again.
+	// Suspect: it may not be working. It gets one request at a time, and only when no other provider has free capacity:
+	// without any request it could never show that it works again.
 	Suspect bool
 	// OrdersOnly: it takes no leases, and is known so that it can be drained and disabled.
 	OrdersOnly bool
 }
 
-// Load is what a pool counts of one provider.
+// Load is what a pool counts for one provider.
 type Load struct {
 	InFlight, Queued         uint32
 	LongInFlight, LongQueued uint32
@@ -101,7 +101,7 @@ type waiter struct {
 	err   error
 }
 
-// New makes a pool without providers. Until the first Set nobody knows which models there are.
+// New makes a pool without providers. Until the first Set it isn't known which models there are.
 func New(o Options) *Pool {
 	if o.Changed == nil {
 		o.Changed = func() {}
@@ -113,7 +113,7 @@ func New(o Options) *Pool {
 	}
 }
 
-// Acquire gives a lease on a provider of a model, waiting for one while ctx lasts. The lease's context is a child of
+// Acquire returns a lease on a provider of a model, waiting for one until ctx ends. The lease's context is a child of
 // ctx. The error is one of the above, or the cause of ctx's end.
 func (p *Pool) Acquire(ctx context.Context, model string, longContext bool) (*Lease, error) {
 	c := class{model, longContext}
@@ -258,7 +258,7 @@ func (p *Pool) serveOne(on *provider, long bool) {
 	}
 }
 
-// Loads counts the leases and the waiting of every provider that is known.
+// Loads counts the leases and waiting requests of every known provider.
 func (p *Pool) Loads() map[Key]Load {
 	p.mu.Lock()
 	defer p.mu.Unlock()

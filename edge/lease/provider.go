@@ -59,7 +59,7 @@ func (p *Pool) hasRoom(o *provider, long bool) bool {
 	return o.General == 0 || o.general < o.General
 }
 
-// Set says what providers there are: all of them, each key once. Leases on those that aren't named any more, or are
+// Set replaces all providers; each key may be there only once. Leases on providers that are no longer there, or are
 // offline, end with ErrGone.
 func (p *Pool) Set(providers []Provider) {
 	p.mu.Lock()
@@ -122,7 +122,7 @@ func (p *Pool) forgetOrders() {
 	}
 }
 
-// Models are those that are served, in order.
+// Models returns the models that are served, sorted.
 func (p *Pool) Models() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,7 +136,7 @@ func (p *Pool) Models() []string {
 	return models
 }
 
-// Drain gives a node's providers no more leases, until Resume. Live ones go on. It is false when no provider of
+// Drain stops giving leases on a node's providers, until Resume. Live leases go on. It returns false when no provider of
 // such a node is known.
 func (p *Pool) Drain(node string) bool {
 	return p.order(func() bool { return p.setDrained(node, true) })
@@ -147,7 +147,7 @@ func (p *Pool) Resume(node string) bool {
 	return p.order(func() bool { return p.setDrained(node, false) })
 }
 
-// Disable gives a provider no more leases, until Enable. Live ones go on. It is false when it isn't known.
+// Disable stops giving leases on a provider, until Enable. Live leases go on. It returns false when the provider isn't known.
 func (p *Pool) Disable(key Key) bool { return p.order(func() bool { return p.setDisabled(key, true) }) }
 
 // Enable undoes Disable.
@@ -202,14 +202,14 @@ func compareKeys(a, b Key) int {
 // Drained tells whether a node was drained and not resumed.
 func (p *Pool) Drained(node string) bool { return p.DrainOf(node) != 0 }
 
-// DrainOf is the number of the drain that a node is in, 0 when it is in none. One that comes after a resume has another.
+// DrainOf returns the number of a node's drain, 0 when it isn't drained. Each drain after a resume has a new number.
 func (p *Pool) DrainOf(node string) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.drained[node]
 }
 
-// Closed tells whether a provider gets no leases by an order: its node is drained, or it is disabled.
+// Closed tells whether a provider gets no leases because its node is drained or it is disabled.
 func (p *Pool) Closed(key Key) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
