@@ -26,8 +26,8 @@ type View struct {
 	Operations OperationNames // empty: the Edge doesn't say
 
 	ConnectedAt      time.Time
-	DisconnectedAt   time.Time // zero while it never was
-	DisconnectReason Reason    // of the last end; empty while it never was
+	DisconnectedAt   time.Time // zero while connected
+	DisconnectReason Reason    // empty while connected
 	Connections      uint64    // claims since the process started
 	Takeovers        uint64
 	ConflictUntil    time.Time // zero: never in conflict

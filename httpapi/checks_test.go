@@ -115,7 +115,17 @@ func TestOrigin(t *testing.T) {
 	} {
 		post(headers...).wantProblem(t, wire.EdgeNotFound)
 	}
-	do(s, http.MethodGet, "/edges", "", "Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site").want(t)
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions} {
+		if got := do(s, method, "/edges", "", "Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site"); got.Code != http.StatusForbidden {
+			t.Errorf("%s: %d", method, got.Code)
+		}
+	}
+	for _, headers := range [][]string{{"Origin", "http://localhost"}, {"Sec-Fetch-Site", "cross-site"}} { // the last is a link on another site
+		do(s, http.MethodGet, "/edges", "", headers...).want(t)
+	}
+	for _, path := range []string{healthPath, readyPath} {
+		do(s, http.MethodGet, path, "", "Origin", "http://evil.example").want(t)
+	}
 }
 
 func TestTokensAndRoles(t *testing.T) {

@@ -152,8 +152,8 @@ func firstAfter(f *actors.Fleet, prefix, last string) (first *actors.View) {
 	return first
 }
 
-// appendEdge writes one Edge. What it never said is null; its connection's end is the last one that it had. Its state is
-// the one that it was picked and counted by: asked again it may be another.
+// appendEdge writes one Edge. What it never said is null, and so is the end of a connection while it has one. Its state is the one
+// that it was picked and counted by: asked again it may be another.
 func appendEdge(b []byte, f *actors.Fleet, v *actors.View, state actors.State) []byte {
 	b = append(b, `{"edge_id":`...)
 	b = appendString(b, v.EdgeID)

@@ -94,7 +94,8 @@ func TestHost(t *testing.T) {
 	}
 	d.post("nobody", `{"operation":"a"}`, "Origin", "http://"+d.http).is(404)
 	d.post("nobody", `{"operation":"a"}`, "Origin", "null").is(403)
-	d.get("/edges", "Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site").is(200)
+	d.get("/edges", "Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site").isProblem(403, "permission_denied")
+	d.get("/edges", "Sec-Fetch-Site", "cross-site").is(200) // a link on another site
 }
 
 func TestHeadWhereverGetIs(t *testing.T) {
