@@ -4,6 +4,10 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -65,6 +69,40 @@ func TestASecondSignalEndsItAtOnce(t *testing.T) {
 	_ = r.process.Wait()
 	if r.process.ProcessState.ExitCode() != program.ExitFailed {
 		t.Errorf("it ended with %v", r.process.ProcessState)
+	}
+}
+
+// TestASignalWhileItStartsIsHeard: the state file is a pipe here, so that the start waits for it.
+func TestASignalWhileItStartsIsHeard(t *testing.T) {
+	dir := t.TempDir()
+	state, socket, file := filepath.Join(dir, "state"), filepath.Join(dir, "status"), filepath.Join(dir, "edge.yaml")
+	if err := syscall.Mkfifo(state, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := "edge: {id: seoul-1}\nstate_file: " + state + "\nstatus_socket: " + socket + "\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	process := exec.Command("iop-edge", "--config", file)
+	process.Stderr = &log
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = process.Process.Kill() })
+	pipe, err := os.OpenFile(state, os.O_WRONLY, 0) // once it reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_, err = fmt.Fprintf(pipe, "iop-edge outcomes 1 %x\n", sha256.Sum256(nil))
+	if err := errors.Join(err, pipe.Close(), process.Wait()); err != nil {
+		t.Errorf("it ended with %v\n%s", err, log.String())
+	}
+	if _, err := os.Lstat(socket); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it leaves its socket: %v", err)
 	}
 }
 

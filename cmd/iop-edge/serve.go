@@ -24,12 +24,12 @@ func serve(ctx context.Context, cfg *configs.Edge, stderr io.Writer) error {
 	for _, warning := range cfg.Warnings() {
 		log.Warn(warning)
 	}
+	ctx, stop := program.UntilSignal(ctx) // before anything listens: whoever sees that it does may signal it
+	defer stop()
 	a, err := newApp(cfg, log)
 	if err != nil {
 		return err
 	}
-	ctx, stop := program.UntilSignal(ctx)
-	defer stop()
 	log.Info("The Edge starts.", "edge_id", cfg.Edge.ID, "version", build.Version(), "nodes", len(cfg.Nodes))
 	if err := a.run(ctx); err != nil {
 		return err
