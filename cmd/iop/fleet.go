@@ -149,7 +149,7 @@ more than the fleet has.`,
 		},
 	}
 	filter.register(c)
-	c.Flags().IntVar(&minFree, "min-free", -1, "exit with 3 if the free general capacity of a model shown is below this")
+	c.Flags().IntVar(&minFree, "min-free", -1, "exit with 3 if the free general capacity of a model shown is below this, or no model is served")
 	return c
 }
 
@@ -163,6 +163,9 @@ func pickModel(all []*client.ModelCapacity, name string) []*client.ModelCapacity
 }
 
 func checkModels(models []*client.ModelCapacity, minFree int) error {
+	if len(models) == 0 && minFree > 0 {
+		return &degraded{what: fmt.Sprintf("no model is served; 0 free is less than %d", minFree), next: "iop fleet status"}
+	}
 	for _, m := range models {
 		if m.General.Free < uint64(max(0, minFree)) {
 			return &degraded{what: fmt.Sprintf("%s: %d free is less than %d", clean(m.Model), m.General.Free, minFree), next: "iop fleet status"}
