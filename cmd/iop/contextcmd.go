@@ -93,10 +93,9 @@ func (a *app) contextUse() *cobra.Command {
 		ValidArgsFunction: a.completeContexts,
 		Example:           "  iop context use lab",
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.changeContexts(args[0], func(c *configs.CLI) error {
+			return a.changeContexts(args[0], func(c *configs.CLI) (done string) {
 				c.Current = args[0]
-				a.say("In use: %s", args[0])
-				return nil
+				return "In use: " + args[0]
 			})
 		},
 	}
@@ -110,20 +109,20 @@ func (a *app) contextRm() *cobra.Command {
 		ValidArgsFunction: a.completeContexts,
 		Example:           "  iop context rm lab",
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.changeContexts(args[0], func(c *configs.CLI) error {
+			return a.changeContexts(args[0], func(c *configs.CLI) (done string) {
 				c.Contexts = slices.DeleteFunc(c.Contexts, func(x configs.CLIContext) bool { return x.Name == args[0] })
-				if c.Current == args[0] {
-					c.Current = ""
-					a.say("None is in use now; iop context use NAME says which.")
+				if c.Current != args[0] {
+					return ""
 				}
-				return nil
+				c.Current = ""
+				return "None is in use now; iop context use NAME says which."
 			})
 		},
 	}
 }
 
-// changeContexts changes the file, in which there is a context of this name.
-func (a *app) changeContexts(name string, change func(*configs.CLI) error) error {
+// changeContexts changes the file, in which there is a context of this name, and says what is done then, if anything.
+func (a *app) changeContexts(name string, change func(*configs.CLI) (done string)) error {
 	contexts, err := a.loadContexts()
 	if err != nil {
 		return err
@@ -131,10 +130,20 @@ func (a *app) changeContexts(name string, change func(*configs.CLI) error) error
 	if contexts.Context(name) == nil {
 		return &notFound{what: fmt.Sprintf("there is no context %q", name), next: "iop context ls"}
 	}
-	if err := change(contexts); err != nil {
+	return a.saveContexts(contexts, change(contexts))
+}
+
+// saveContexts says what is done only when it is kept.
+func (a *app) saveContexts(contexts *configs.CLI, done ...string) error {
+	if err := contexts.Save(); err != nil {
 		return err
 	}
-	return contexts.Save()
+	for _, text := range done {
+		if text != "" {
+			a.say("%s", text)
+		}
+	}
+	return nil
 }
 
 func (a *app) contextSet() *cobra.Command {
@@ -167,14 +176,15 @@ read it in the list of processes.`,
 				contexts.Contexts = append(contexts.Contexts, configs.CLIContext{Name: args[0]})
 				x = contexts.Context(args[0])
 			}
-			if err := a.fillContext(x, tokenFile, tokenStdin); err != nil {
+			forgotten, err := a.fillContext(x, tokenFile, tokenStdin)
+			if err != nil {
 				return err
 			}
-			if contexts.Current == "" {
-				contexts.Current = args[0]
-				a.say("In use: %s", args[0])
+			if contexts.Current != "" {
+				return a.saveContexts(contexts, forgotten)
 			}
-			return contexts.Save()
+			contexts.Current = args[0]
+			return a.saveContexts(contexts, forgotten, "In use: "+args[0])
 		},
 	}
 	c.Flags().StringVar(&tokenFile, "token-file", "", "read the token from this `file` at each use")
@@ -182,12 +192,13 @@ read it in the list of processes.`,
 	return c
 }
 
-// fillContext takes over what was given. A token stays only with the address that it was given for.
-func (a *app) fillContext(x *configs.CLIContext, tokenFile string, tokenStdin bool) error {
+// fillContext takes over what was given. A token stays only with the address that it was given for; forgotten says so of one
+// that doesn't.
+func (a *app) fillContext(x *configs.CLIContext, tokenFile string, tokenStdin bool) (forgotten string, err error) {
 	if address := a.flags.address; address != "" {
 		if address = withScheme(address); x.Address != "" && x.Address != address && (x.Token != "" || x.TokenFile != "") {
 			x.Token, x.TokenFile = "", ""
-			a.say("The address is another one, so the token is forgotten.")
+			forgotten = "The address is another one, so the token is forgotten."
 		}
 		x.Address = address
 	}
@@ -203,9 +214,9 @@ func (a *app) fillContext(x *configs.CLIContext, tokenFile string, tokenStdin bo
 	case tokenStdin:
 		token, err := configs.ReadToken(a.stdin)
 		if err != nil {
-			return &usageError{fmt.Errorf("stdin %w; expected one line, the token", err), "iop context set"}
+			return "", &usageError{fmt.Errorf("stdin %w; expected one line, the token", err), "iop context set"}
 		}
 		x.Token, x.TokenFile = token, ""
 	}
-	return nil
+	return forgotten, nil
 }

@@ -12,9 +12,13 @@ import (
 	"syscall"
 )
 
-// Write puts data in the place of the file at path, with exactly the rights of perm. When it fails, the old file stays, unless
-// the disk fails between the two.
+// Write puts data in the place of the file at path, with exactly the rights of perm. Where a link leads to the file, the link
+// stays. When it fails, the old file stays, unless the disk fails between the two.
 func Write(path string, data []byte, perm fs.FileMode) error {
+	path, err := target(path)
+	if err != nil {
+		return err
+	}
 	beside, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp") // 0600: nobody else reads it before it has its rights
 	if err != nil {
 		return err
@@ -27,6 +31,15 @@ func Write(path string, data []byte, perm fs.FileMode) error {
 		return errors.Join(err, os.Remove(beside.Name()))
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// target is where the links at path lead, and path itself where no file is yet.
+func target(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	return real, err
 }
 
 // syncDir brings the rename itself to the disk, where that can be had.

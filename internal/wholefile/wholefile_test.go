@@ -1,6 +1,7 @@
 package wholefile
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,6 +26,31 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%v, %v; want %v", info.Mode(), err, c.perm)
 		}
 		alone(t, path)
+	}
+}
+
+// A file that is kept elsewhere, as by those who keep their settings in a repository, stays there.
+func TestALinkStays(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "kept", "file"), filepath.Join(dir, "link")
+	if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("old"), 0o600), os.Symlink("kept/file", link)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(link, []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if to, err := os.Readlink(link); err != nil || to != "kept/file" {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != "new" {
+		t.Errorf("%q, %v", got, err)
+	}
+	alone(t, file)
+	if err := errors.Join(os.Remove(file), os.Symlink("file", file)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(link, []byte("new"), 0o600); err == nil {
+		t.Error("a link that leads to itself was written")
 	}
 }
 
