@@ -108,14 +108,17 @@ func (c *ControlPlane) Warnings() []string {
 	return warnings
 }
 
-// NoLongerAsks names the lists of tokens that are empty here and weren't before: whoever reaches that side is let in. Beyond loopback that
-// is refused; on loopback, as behind a proxy, it may be meant.
-func (c *ControlPlane) NoLongerAsks(before *ControlPlane) (lists []string) {
+// NoLongerAsks names the keys for tokens and certificates that are empty here and weren't before: whoever reaches that side needs none
+// any more. Beyond loopback a side that asks for nothing at all is refused; on loopback, as behind a proxy, it may be meant.
+func (c *ControlPlane) NoLongerAsks(before *ControlPlane) (keys []string) {
 	if len(c.Auth.Operators) == 0 && len(before.Auth.Operators) > 0 {
-		lists = append(lists, "auth.operators")
+		keys = append(keys, "auth.operators")
 	}
 	if len(c.Auth.Edges) == 0 && len(before.Auth.Edges) > 0 {
-		lists = append(lists, "auth.edges")
+		keys = append(keys, "auth.edges")
 	}
-	return lists
+	if c.TLS.EdgeClientCAFile == "" && before.TLS.EdgeClientCAFile != "" {
+		keys = append(keys, "tls.edge_client_ca_file")
+	}
+	return keys
 }

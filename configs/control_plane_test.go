@@ -206,6 +206,22 @@ func TestControlPlaneExample(t *testing.T) {
 	}
 }
 
+func TestWhatNoLongerAsksIsNamed(t *testing.T) {
+	all := ControlPlane{
+		Auth: Auth{Edges: []EdgeToken{{}}, Operators: []Operator{{}}},
+		TLS:  TLS{CertFile: "c.pem", KeyFile: "k.pem", EdgeClientCAFile: "ca.pem"},
+	}
+	want := []string{"auth.operators", "auth.edges", "tls.edge_client_ca_file"}
+	if diff := cmp.Diff(want, (&ControlPlane{}).NoLongerAsks(&all)); diff != "" {
+		t.Error(diff)
+	}
+	for _, before := range []ControlPlane{all, {}} {
+		if keys := all.NoLongerAsks(&before); keys != nil {
+			t.Errorf("of what asks it names %v", keys)
+		}
+	}
+}
+
 func TestReload(t *testing.T) {
 	load := func(t *testing.T, yaml string) *ControlPlane {
 		t.Helper()

@@ -112,8 +112,8 @@ func (d *daemon) reload(read func() (*configs.ControlPlane, error)) {
 		d.log.Error().Str("problems", err.Error()).Msg("the configuration was not reloaded")
 		return
 	}
-	for _, list := range cfg.NoLongerAsks(d.cfg) {
-		d.log.Warn().Str("list", list).Msg("a reload has emptied a list of tokens: that side asks for none any more")
+	for _, key := range cfg.NoLongerAsks(d.cfg) {
+		d.log.Warn().Str("key", key).Msg("a reload has emptied this key: nobody is asked for its tokens or certificates any more")
 	}
 	d.cfg = cfg
 	program.SetLogLevel(cfg.Log.Level)

@@ -189,8 +189,9 @@ func TestReload(t *testing.T) {
 		return err == nil
 	})
 	// Who removes a list's last entry lets everybody in: on loopback that is taken over, and told.
-	reload(tlsConfig, `"list":"auth.edges"`)
-	if n := strings.Count(d.said(), "a reload has emptied a list of tokens"); n != 2 {
-		t.Errorf("%d lists are said to be empty, want both", n)
+	reload(tlsConfig, `"key":"auth.edges"`)
+	reload("tls: {cert_file: server.pem, key_file: server.key}\n", `"key":"tls.edge_client_ca_file"`)
+	if n := strings.Count(d.said(), "a reload has emptied this key"); n != 3 {
+		t.Errorf("%d keys are said to be empty, want all three", n)
 	}
 }
