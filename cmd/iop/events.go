@@ -147,40 +147,54 @@ type tail struct {
 }
 
 // begin shows the list and gives where the stream goes on. The place in the fleet's events is taken before an Edge's own
-// events are listed, so that none falls between; what comes twice is shown once.
+// events are listed, so that none falls between; what comes twice is shown once. An Edge's own events behind an id may be kept for
+// longer than the fleet's, so they are all listed, and the stream isn't asked for them.
 func (t *tail) begin(ctx context.Context, repo *client.Repository, q eventsAsk) (after string, err error) {
+	if q.after != "" && q.edge == "" {
+		return q.after, nil // the stream has them all
+	}
 	var mark *client.EventPage
-	if q.edge != "" && q.after == "" {
+	if q.edge != "" {
 		if mark, err = repo.Events(ctx, client.EventQuery{Limit: 1}); err != nil {
 			return "", err
 		}
 	}
-	if q.after != "" && q.edge == "" {
-		return q.after, nil // the stream has them all
+	ask := q.query()
+	if q.after != "" {
+		ask.Limit = pageSize
 	}
-	found, err := repo.Events(ctx, q.query())
-	if err != nil {
-		return "", err
-	}
-	if err := t.update(client.Update{Gap: found.Gap}); err != nil {
-		return "", err
-	}
-	for _, e := range found.Events {
-		t.shown[e.ID] = true
-		if err := t.write(e); err != nil {
+	for whole := false; !whole; {
+		found, err := repo.Events(ctx, ask)
+		if err != nil {
 			return "", err
 		}
-	}
-	if mark == nil {
-		mark = found
-	}
-	if q.after != "" {
-		return q.after, nil
+		if err := t.list(found); err != nil {
+			return "", err
+		}
+		if mark == nil {
+			mark = found
+		}
+		if whole = q.after == "" || len(found.Events) < ask.Limit; !whole {
+			ask.After = *found.Next
+		}
 	}
 	if mark.Next == nil {
 		return "", nil
 	}
 	return *mark.Next, nil
+}
+
+func (t *tail) list(found *client.EventPage) error {
+	if err := t.update(client.Update{Gap: found.Gap}); err != nil {
+		return err
+	}
+	for _, e := range found.Events {
+		t.shown[e.ID] = true
+		if err := t.write(e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *tail) update(u client.Update) error {
