@@ -65,36 +65,6 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-func TestWatchTellsWhatIsNew(t *testing.T) {
-	edge := func(id string, state client.State, connections uint64) *client.Edge {
-		return &client.Edge{EdgeID: id, State: state, Connections: connections}
-	}
-	w := edgeWatch{}
-	for i, c := range []struct {
-		now  []*client.Edge
-		want string
-	}{
-		{[]*client.Edge{edge("a", client.Connected, 1), edge("b", client.Connected, 1)}, "a:connected b:connected"},
-		{[]*client.Edge{edge("a", client.Connected, 1), edge("b", client.Connected, 1)}, ""},
-		{[]*client.Edge{edge("a", client.Stale, 1), edge("b", client.Connected, 2), edge("c", client.Connected, 1)}, "a:stale b:connected c:connected"},
-		{[]*client.Edge{edge("b", client.Connected, 2)}, "a:gone c:gone"},
-		{nil, "b:gone"},
-		{nil, ""},
-	} {
-		var got []string
-		for _, change := range w.changes(c.now) {
-			what := string(change.State)
-			if change.Gone {
-				what = "gone"
-			}
-			got = append(got, change.EdgeID+":"+what)
-		}
-		if s := strings.Join(got, " "); s != c.want {
-			t.Errorf("look %d: %q, want %q", i, s, c.want)
-		}
-	}
-}
-
 // Every failure ends with what to try next, and every code of the interface has an exit code of its own choosing.
 func TestEveryErrorSaysWhatToTry(t *testing.T) {
 	a := testApp()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,8 +25,8 @@ func (a *app) edgesWatch() *cobra.Command {
 		Use:   "watch",
 		Short: "List the Edges, and then each whose state changes, until Ctrl-C",
 		Long: `Lists the Edges and looks again every few seconds: an Edge whose state, connection or conflict has changed is shown again, and
-one that is no longer listed is shown as gone. A change that is undone between two looks shows only in SINCE; "iop events -f"
-has every step.`,
+one that is no longer listed is shown as gone. With --state an Edge is shown when it comes to this state and when it leaves it. A
+change that is undone between two looks shows only in SINCE; "iop events -f" has every step.`,
 		Args: cobra.NoArgs,
 		Example: `  iop edges watch
   iop edges watch --label region=kr-south -o jsonl`,
@@ -46,12 +47,13 @@ has every step.`,
 }
 
 func (a *app) watchEdges(ctx context.Context, repo *client.Repository, q client.EdgeQuery, every time.Duration) error {
-	w := edgeWatch{}
-	found, err := allEdges(ctx, repo, q)
+	w := edgeWatch{state: q.State, marks: map[string]edgeMark{}}
+	q.State = "" // asked for, it would make an Edge that is in another state now look as if it were forgotten
+	listed, left, err := w.look(ctx, repo, q)
 	if err != nil {
 		return err
 	}
-	if err := a.showChanges(w.changes(found.Edges)); err != nil {
+	if err := a.showChanges(w.changes(listed, left)); err != nil {
 		return err
 	}
 	ticks := time.NewTicker(every)
@@ -63,7 +65,7 @@ func (a *app) watchEdges(ctx context.Context, repo *client.Repository, q client.
 			return ctx.Err()
 		case <-ticks.C:
 		}
-		found, err := allEdges(ctx, repo, q)
+		listed, left, err := w.look(ctx, repo, q)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -77,14 +79,54 @@ func (a *app) watchEdges(ctx context.Context, repo *client.Repository, q client.
 			continue
 		}
 		lost = false
-		if err := a.showChanges(w.changes(found.Edges)); err != nil {
+		if err := a.showChanges(w.changes(listed, left)); err != nil {
 			return err
 		}
 	}
 }
 
 // edgeWatch tells what is new about Edges.
-type edgeWatch map[string]edgeMark
+type edgeWatch struct {
+	state client.State // those in it alone are shown; empty: all
+	marks map[string]edgeMark
+}
+
+// look gives the Edges that are listed; and as left those that aren't any more and still are there: an Edge can come back with
+// other labels.
+func (w *edgeWatch) look(ctx context.Context, repo *client.Repository, q client.EdgeQuery) (listed, left []*client.Edge, err error) {
+	page, err := allEdges(ctx, repo, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(q.Labels) == 0 {
+		return page.Edges, nil, nil
+	}
+	for _, id := range w.missing(page.Edges) {
+		e, err := repo.Edge(ctx, id)
+		switch {
+		case err == nil:
+			left = append(left, e)
+		case !errors.Is(err, client.EdgeNotFound):
+			return nil, nil, err
+		}
+	}
+	return page.Edges, left, nil
+}
+
+// missing are the ids that a list has no more, in order.
+func (w *edgeWatch) missing(listed []*client.Edge) (ids []string) {
+	there := map[string]bool{}
+	for _, e := range listed {
+		there[e.EdgeID] = true
+	}
+	for id := range w.marks {
+		if !there[id] {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
 
 // edgeMark is what makes an Edge worth another line.
 type edgeMark struct {
@@ -104,28 +146,35 @@ type edgeChange struct {
 	Gone bool `json:"gone"` // forgotten by the Control Plane
 }
 
-// changes gives what is new, by edge_id; those that are gone last.
-func (w edgeWatch) changes(now []*client.Edge) []edgeChange {
-	var changed []edgeChange
-	there := map[string]bool{}
-	for _, e := range now {
-		there[e.EdgeID] = true
+// changes gives what is new, by edge_id; those that have left the list last.
+func (w *edgeWatch) changes(listed, left []*client.Edge) (changed []edgeChange) {
+	for _, e := range listed {
 		mark := edgeMark{state: e.State, connections: e.Connections, conflict: e.Conflict, last: e}
-		if before, known := w[e.EdgeID]; !known || !before.same(mark) {
+		before, known := w.marks[e.EdgeID]
+		if (w.shows(e.State) || known && w.shows(before.state)) && !before.same(mark) {
 			changed = append(changed, edgeChange{Edge: e})
 		}
-		w[e.EdgeID] = mark
+		w.marks[e.EdgeID] = mark
 	}
-	var gone []edgeChange
-	for id, mark := range w {
-		if !there[id] {
-			gone = append(gone, edgeChange{Edge: mark.last, Gone: true})
-			delete(w, id)
+	there := map[string]*client.Edge{}
+	for _, e := range left {
+		there[e.EdgeID] = e
+	}
+	for _, id := range w.missing(listed) {
+		last := w.marks[id]
+		delete(w.marks, id)
+		switch now := there[id]; {
+		case !w.shows(last.state):
+		case now != nil:
+			changed = append(changed, edgeChange{Edge: now})
+		default:
+			changed = append(changed, edgeChange{Edge: last.last, Gone: true})
 		}
 	}
-	slices.SortFunc(gone, func(x, y edgeChange) int { return strings.Compare(x.EdgeID, y.EdgeID) })
-	return append(changed, gone...)
+	return changed
 }
+
+func (w *edgeWatch) shows(s client.State) bool { return w.state == "" || w.state == s }
 
 func (a *app) showChanges(changes []edgeChange) error {
 	for _, c := range changes {
