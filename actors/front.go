@@ -11,11 +11,11 @@ import (
 type Front interface {
 	// Serve serves until Close; nil then.
 	Serve(net.Listener) error
-	// Close stops listening and ends what the front has under way, at the latest when the context ends.
+	// Close stops listening and ends the front's requests and connections, at the latest when the context ends.
 	Close(context.Context) error
 }
 
-// StartFront gives a listener to an actor of its own, which serves it until its handle stops it. failed is told when the front can't serve on.
+// StartFront gives a listener to its own actor, which serves it until its handle stops it. failed is called when the front can't go on serving.
 func (s *System) StartFront(f Front, l net.Listener, failed func(error)) *FrontHandle {
 	pid := s.root().Spawn(rootProps(func() actor.Actor { return &front{sys: s, front: f, listener: l, failed: failed} }, stop))
 	return &FrontHandle{sys: s, pid: pid}

@@ -17,7 +17,7 @@ const (
 	Operator Role = "operator" // reads and commands
 )
 
-// Keyring knows whose tokens are good, by their SHA-256 alone. It is never changed: a reload makes a new one.
+// Keyring knows which tokens are valid, by their SHA-256 only. It is never changed: a reload makes a new one.
 type Keyring struct {
 	Edges     []EdgeKey     // empty: Edges need no token
 	Operators []OperatorKey // empty: operators and Clients need none

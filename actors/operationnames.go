@@ -10,7 +10,7 @@ import (
 // weak one, so that a list goes with the last View that has it, and what peers make up is never more than one for each View.
 type OperationNames struct{ packed unique.Handle[string] }
 
-// NewOperationNames packs names, each behind its length; none make the zero OperationNames.
+// NewOperationNames packs names, each after its length; no names make the zero OperationNames.
 func NewOperationNames(names []string) OperationNames {
 	if len(names) == 0 {
 		return OperationNames{}

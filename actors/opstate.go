@@ -134,7 +134,7 @@ func (o *Operation) onAnswer(outcome iopv1.CommandOutcome, message string, resul
 	return step{&n, stateKinds[state], message}
 }
 
-// onAcceptedAgain: an answer that comes behind the events says no more than when it came.
+// onAcceptedAgain: an answer that comes after the events only adds when it came.
 func (o *Operation) onAcceptedAgain(at time.Time) step {
 	if !o.RespondedAt.IsZero() {
 		return step{}
@@ -144,7 +144,7 @@ func (o *Operation) onAcceptedAgain(at time.Time) step {
 	return step{next: &n}
 }
 
-// onError: the Edge answered the command with an Error. Its text is for the log alone.
+// onError: the Edge answered the command with an Error. Its text is only for the log.
 func (o *Operation) onError(code iopv1.ErrorCode, at time.Time) step {
 	if o.State.Terminal() {
 		return step{}

@@ -112,7 +112,7 @@ func (r *registry) forget(ctx actor.Context) {
 	}
 }
 
-// lateReconnect is what those few are told who come behind a drain.
+// lateReconnect is what the few are told who come after a drain.
 const lateReconnect = time.Second
 
 // drain says GoAway to every connection, with reconnects spread evenly over what a fleet of this size needs.

@@ -36,7 +36,7 @@ type Totals struct {
 	General, LongContext          Capacity
 }
 
-// Capacity is in requests.
+// Capacity is in numbers of requests.
 type Capacity struct {
 	Capacity, InFlight, Queued uint64
 	Free                       uint64 // capacity - in_flight over available providers, never below 0 for any of them

@@ -96,7 +96,7 @@ func NewSystem(opts Options) *System {
 	return s
 }
 
-// Keys gives the tokens that are good now.
+// Keys returns the tokens that are valid now.
 func (s *System) Keys() *Keyring { return s.keyring.Load() }
 
 // SetKeys replaces them; connections that were admitted stay.
@@ -170,7 +170,7 @@ func (s *System) readerPanicked(reason any, link wire.Link) {
 }
 
 // refused counts a hello that was refused, and leaves a line for whoever looks for the site: at most refusalsASecond, the rest is
-// in the count alone, so that a fleet that dials in vain doesn't fill the log.
+// only counted, so that a fleet that dials in vain doesn't fill the log.
 func (s *System) refused(edgeID, code, why string) {
 	s.counters.refused(code)
 	s.refusals.Info().Str("edge_id", clip(edgeID, wire.MaxIDBytes)).Str("code", code).Str("why", why).Msg("an Edge was refused")
@@ -182,7 +182,7 @@ func (s *System) tlsFailed(from net.Addr, err error) {
 	s.refusals.Info().Stringer("from", from).Str("why", clip(err.Error(), maxMessageBytes)).Msg("a TLS handshake failed")
 }
 
-// logEdgeError keeps what an Edge said for the log alone: it may hold anything.
+// logEdgeError puts what an Edge said only into the log: it may hold anything.
 func (s *System) logEdgeError(edgeID string, e *iopv1.Error) {
 	s.log.Warn().Str("edge_id", edgeID).Str("code", errorCodeName(e.Code)).Str("message", clip(e.Message, maxMessageBytes)).Msg("an Edge answered with an error")
 }

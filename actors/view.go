@@ -40,7 +40,7 @@ type View struct {
 // grows; whoever holds the newest owns the id.
 type Token uint64
 
-// Pulse is what one connection alone writes and everybody reads: a heartbeat or a snapshot is one atomic store
+// Pulse is what only one connection writes and everybody reads: a heartbeat or a snapshot is one atomic store
 // and wakes no actor. A takeover gives the id a new Pulse, so that what an older connection still
 // writes is seen by nobody.
 type Pulse struct {
@@ -77,7 +77,7 @@ func (p *Pulse) Skew() (time.Duration, bool) {
 	return time.Duration(p.skew.Load()), p.skewed.Load()
 }
 
-// Reason is why a connection ended.
+// Reason says why a connection ended.
 type Reason string
 
 const (

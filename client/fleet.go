@@ -51,7 +51,7 @@ type Totals struct {
 	LongContext        Capacity `json:"long_context"`
 }
 
-// Capacity is in requests. Free is capacity minus in flight over the available providers, never below 0.
+// Capacity is in numbers of requests. Free is capacity minus in flight over the available providers, never below 0.
 type Capacity struct {
 	Counters
 	Free uint64 `json:"free"`

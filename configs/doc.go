@@ -3,7 +3,7 @@
 //
 // A document is a plain struct with yaml tags: [ControlPlane], [Edge], [Node], [CLI] and [LoadScenario]. It is filled in layers,
 // a later one wins: built-in defaults, the file, and where the program has them environment variables and flags. Every layer
-// is read equally strictly, and everything that is wrong is told at once, as [Problems], each with
+// is read equally strictly, and everything that is wrong is reported at once, as [Problems], each with
 // the place it comes from: file and line, the variable, or the flag.
 //
 // Strictly means: unknown and repeated keys, wrong types, values out of range, aliases, merge keys

@@ -161,7 +161,7 @@ func (q *query) fleetAge() time.Duration {
 	return defaultFleetAge
 }
 
-// fleetSummary answers with the totals alone.
+// fleetSummary answers with only the totals.
 func (s *Server) fleetSummary(c *call) *problem {
 	n, p := s.askedFleet(c)
 	if p != nil {

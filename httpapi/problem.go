@@ -10,7 +10,7 @@ import (
 
 const problemType = "application/problem+json"
 
-// statuses says which status each code is answered with. A code that isn't here belongs to the wire alone.
+// statuses says which status each code is answered with. A code that isn't here belongs only to the wire.
 var statuses = map[wire.Code]int{
 	wire.InvalidRequest:       http.StatusBadRequest,
 	wire.Unauthenticated:      http.StatusUnauthorized,

@@ -110,7 +110,7 @@ func New(opts Options) *Server {
 	return s
 }
 
-// Serve answers on l until Close; nil then. For TLS, l comes from tls.NewListener with http/1.1 alone.
+// Serve answers on l until Close, and then returns nil. For TLS, l comes from tls.NewListener with only http/1.1.
 func (s *Server) Serve(l net.Listener) error {
 	if err := s.http.Serve(boundedListener{l}); !errors.Is(err, http.ErrServerClosed) {
 		return err

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// CutFrame takes the first frame off data: its payload and what is behind it, both parts of data. A frame that isn't whole
+// CutFrame takes the first frame off data: its payload and what follows it, both parts of data. A frame that isn't whole
 // yet is nil, and rest is data; a length that is refused, as soon as its header is there, is ErrFrameLength.
 func CutFrame(data []byte, max int) (frame, rest []byte, err error) {
 	if len(data) < HeaderBytes {

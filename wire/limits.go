@@ -44,10 +44,11 @@ func HelloOver(texts, labels map[string]string) (over []string) {
 	return over
 }
 
-// MaxNodeProviders is how many providers a Node agent may tell of.
+// MaxNodeProviders is how many providers a Node agent may report.
 const MaxNodeProviders = 64
 
-// Who dials is told how to behave, by a peer that may be mistaken. What would burn both sides, or strand who obeys, isn't obeyed.
+// Whoever dials is told how to behave by a peer that may be mistaken. What would overload both sides, or keep away the one that obeys, is
+// limited.
 const (
 	// MostFrameBytes bounds what may be announced as max_frame_bytes.
 	MostFrameBytes = 64 << 20
@@ -64,7 +65,7 @@ const (
 	DefaultNodeHeartbeat = 5 * time.Second
 )
 
-// FrameLimit is the max_frame_bytes in force when so much was announced; 0 is nothing.
+// FrameLimit is the max_frame_bytes in force after this announcement; 0: nothing was announced.
 func FrameLimit(announced uint32) int {
 	if announced == 0 {
 		return DefaultMaxFrameBytes
@@ -72,7 +73,7 @@ func FrameLimit(announced uint32) int {
 	return int(min(announced, MostFrameBytes))
 }
 
-// Heartbeat is the interval in force when one was told. One that isn't set or makes no sense is the default.
+// Heartbeat is the interval in force after a peer has told one. If it isn't set or makes no sense, it is the default.
 func Heartbeat(told, byDefault time.Duration) time.Duration {
 	if told <= 0 {
 		return byDefault

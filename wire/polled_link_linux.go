@@ -70,7 +70,7 @@ func (l *PolledLink) Resume() {
 // PeerDNSNames is nil: plain TCP has no certificates.
 func (l *PolledLink) PeerDNSNames() []string { return nil }
 
-// OverTLS is false: the poller reads plain TCP alone.
+// OverTLS is false: the poller reads only plain TCP.
 func (l *PolledLink) OverTLS() bool { return false }
 
 // PeerEnded tells whether the peer has closed its side already, though it isn't read now.

@@ -17,7 +17,7 @@ type flags struct {
 }
 
 // register adds the flags to the root command. Those of the configuration hold for its subcommands
-// too, before or behind their names.
+// too, before or after their names.
 func (f *flags) register(root *cobra.Command) {
 	shared := root.PersistentFlags()
 	shared.Var(&f.config, "config", "read the YAML file at `path` (default "+configs.ControlPlaneFile+" if it exists)")

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// What is reloaded: the configuration, on SIGHUP (auth, the log level, TLS files), and the TLS files alone, when they change.
+// What is reloaded: the configuration, on SIGHUP (auth, the log level, TLS files), and only the TLS files, when they change.
 const (
 	reloadConfig = "config"
 	reloadTLS    = "tls"
