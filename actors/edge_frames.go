@@ -65,8 +65,8 @@ func (e *edge) answer(ctx actor.Context, m *iopv1.Envelope, snapshot *Snapshot) 
 		target.to.deliver(e.statusReply(m, snapshot))
 	case commandID:
 		return &said{answer: commandAnswerOf(string(target), m)}
-	case *queryCommands:
-		return queryAnswerOf(m)
+	case *queryCommand:
+		return queryAnswerOf(target.operationID, m)
 	case *probeOwner: // whatever it says, it lives
 		ctx.Send(e.sys.registry, &ownerAnswered{e.token})
 	}
@@ -96,15 +96,13 @@ func commandAnswerOf(operationID string, m *iopv1.Envelope) *commandAnswer {
 	return a
 }
 
-// queryAnswerOf is nil for an Edge that can't be asked: what is unknown stays so.
-func queryAnswerOf(m *iopv1.Envelope) *said {
+// queryAnswerOf says nothing for an Edge that answers with an Error or with nonsense: what is unknown stays so.
+func queryAnswerOf(operationID string, m *iopv1.Envelope) *said {
 	response := m.GetEdgeCommandQueryResponse()
-	if response == nil {
-		return nil
-	}
-	answered := &queryAnswered{unknown: response.UnknownCommandIds}
-	for _, r := range response.Responses {
-		answered.answers = append(answered.answers, &commandAnswer{operationID: r.CommandId, response: r, result: structJSON(r.Result)})
+	answered := &queryAnswered{operationID: operationID, unknown: response.GetUnknownCommandIds()}
+	for _, r := range response.GetResponses() {
+		answered.answers = append(answered.answers,
+			&commandAnswer{operationID: cmp.Or(r.CommandId, operationID), response: r, result: structJSON(r.Result)})
 	}
 	return &said{query: answered}
 }

@@ -81,7 +81,7 @@ func FuzzEdgeConnection(f *testing.F) {
 				script.commandID = c.CommandId
 			}
 		}
-		s.root().Send(s.registry, &queryCommands{edgeID: id, ids: []string{script.commandID}})
+		s.root().Send(s.registry, &queryCommand{edgeID: id, operationID: script.commandID})
 		soon(t, peer.in)
 		_ = ours.SetWriteDeadline(time.Now().Add(20 * time.Second))
 		if _, err := ours.Write(script.frames()); errors.Is(err, os.ErrDeadlineExceeded) {

@@ -33,15 +33,19 @@ type modelConn struct {
 	since    time.Duration // stuck, and a frame is being written: since when
 	writing  bool
 	asked    []question // what it was asked and hasn't answered, oldest first
+
+	past     []*modelCommand // earlier commands that it is still to be asked about
+	inquiry  *modelCommand   // the one that it is asked about, nil when none is
+	inquired time.Duration
 }
 
-// question is one of a status, a command, and what became of earlier commands.
+// question is one of a status, a command, and what became of an earlier command.
 type question struct {
 	id     uint64 // on the wire, once it came
 	at     time.Duration
 	status *modelStatus
 	op     *modelCommand
-	past   []*modelCommand
+	past   *modelCommand
 }
 
 type modelCommand struct {
@@ -79,16 +83,27 @@ func (m *model) connect(edge, instance int) *modelConn {
 		e.takeovers++
 		m.over(old)
 	}
-	var past []*modelCommand
 	for _, o := range m.ops {
 		if o.edge == edge && o.conn != nil && o.conn != c && !o.state.Terminal() {
-			past = append(past, o)
+			c.past = append(c.past, o)
 		}
 	}
-	if len(past) > 0 {
-		c.asked = append(c.asked, question{at: m.now, past: past})
-	}
+	m.inquire(c)
 	return c
+}
+
+// inquire asks about the next of the earlier commands: one is asked about when what became of the one before was said, or wasn't in
+// time.
+func (m *model) inquire(c *modelConn) {
+	c.inquiry = nil
+	for len(c.past) > 0 && c.inquiry == nil {
+		if o := c.past[0]; !o.state.Terminal() {
+			c.inquiry, c.inquired = o, m.now
+			m.write(c)
+			c.asked = append(c.asked, question{at: m.now, past: o})
+		}
+		c.past = c.past[1:]
+	}
 }
 
 // end: a connection that owned nothing any more changes nothing.
@@ -213,6 +228,9 @@ func (m *model) due() (at time.Duration, change func()) {
 	for _, c := range m.conns {
 		if !c.over && c.writing {
 			sooner(c.since+modelWriteTimeout, func() { m.end(c, WriteTimeout) })
+		}
+		if !c.over && c.inquiry != nil {
+			sooner(c.inquired+queryTime, func() { m.inquire(c) })
 		}
 		if !c.over {
 			sooner(foundSilent(c.lastSeen), func() { m.end(c, HeartbeatTimeout) })

@@ -17,6 +17,8 @@ type operations struct {
 	log *oplog
 	ids operationIDs
 
+	inquiries map[string]*inquiry // by edge_id, of Edges that are being asked
+
 	ending *ending // nil until the process ends
 }
 
@@ -40,6 +42,13 @@ type (
 	underWayAsk struct{ to chan<- int }
 
 	commandTimeout struct{ operationID string }
+
+	// queryDue: the Edge has had its time to say what became of a command.
+	queryDue struct {
+		edgeID      string
+		inquiry     *inquiry
+		operationID string
+	}
 )
 
 // audit is a copy of the records, made in O(1), for the asker to read.
@@ -56,17 +65,11 @@ func (m *commandAsk) named(operationID string) {
 	}
 }
 
-const (
-	// withdrawTime is how long a connection has to say whether a command whose time is up was written.
-	withdrawTime = 5 * time.Second
-	// queryIDs is how many commands one question to a returned Edge names at most, and queryIDBytes an upper bound of what each
-	// takes in its frame.
-	queryIDs     = 1000
-	queryIDBytes = 32
-)
+// withdrawTime is how long a connection has to say whether a command whose time is up was written.
+const withdrawTime = 5 * time.Second
 
 func newOperations(sys *System) *operations {
-	return &operations{sys: sys, log: newOplog(sys.opts.Audit), ids: newOperationIDs()}
+	return &operations{sys: sys, log: newOplog(sys.opts.Audit), ids: newOperationIDs(), inquiries: map[string]*inquiry{}}
 }
 
 func (p *operations) Receive(ctx actor.Context) {
@@ -89,6 +92,10 @@ func (p *operations) Receive(ctx actor.Context) {
 		p.said(ctx, m)
 	case *edgeBack:
 		p.edgeBack(ctx, m)
+	case *notAsked:
+		p.stopAsking(m.edgeID)
+	case *queryDue:
+		p.queryDue(ctx, m)
 	case *edgeForgotten:
 		p.log.forgetEdge(m.edgeID)
 		ctx.Forward(p.sys.events)
@@ -100,6 +107,10 @@ func (p *operations) Receive(ctx actor.Context) {
 		m.to <- p.audit(m.edgeID)
 	case *underWayAsk:
 		m.to <- p.underWay()
+	case *actor.Stopping:
+		for edgeID := range p.inquiries {
+			p.stopAsking(edgeID)
+		}
 	case *endAll:
 		p.endAll(ctx, m)
 	case *endDue:
@@ -304,6 +315,7 @@ func (p *operations) noAnswer(ctx actor.Context, e *entry) {
 
 // edgeBack: what an older connection carried unanswered is lost with it; then the Edge is asked about all that isn't settled.
 func (p *operations) edgeBack(ctx actor.Context, m *edgeBack) {
+	p.stopAsking(m.edgeID)
 	ids := p.log.unsettled(m.edgeID)
 	for _, id := range ids {
 		if e := p.log.entries[id]; e.carriedBefore(m.token) {
@@ -314,15 +326,6 @@ func (p *operations) edgeBack(ctx actor.Context, m *edgeBack) {
 		edge.back = m.token
 	}
 	p.question(ctx, m.edgeID, ids)
-}
-
-func (p *operations) question(ctx actor.Context, edgeID string, ids []string) {
-	most := min(queryIDs, p.sys.opts.MaxFrameBytes/queryIDBytes)
-	for len(ids) > 0 {
-		n := min(len(ids), most)
-		ctx.Send(p.sys.registry, &queryCommands{edgeID: edgeID, ids: ids[:n:n]})
-		ids = ids[n:]
-	}
 }
 
 func (p *operations) underWay() (n int) {

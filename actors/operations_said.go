@@ -79,15 +79,3 @@ func (p *operations) noticed(ctx actor.Context, edgeID string, m *commandNotice)
 		p.apply(ctx, e, s, occurred)
 	}
 }
-
-func (p *operations) queried(ctx actor.Context, edgeID string, m *queryAnswered) {
-	for _, a := range m.answers {
-		p.answered(ctx, edgeID, a)
-	}
-	for _, id := range m.unknown {
-		// What is unanswered wasn't asked about: its answer is on the way.
-		if e := p.theirs(edgeID, id); e != nil && !e.op.unanswered() {
-			p.apply(ctx, e, e.op.onForgotten(time.Now()), time.Time{})
-		}
-	}
-}

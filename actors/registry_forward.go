@@ -61,8 +61,10 @@ func (r *registry) forwardCommand(ctx actor.Context, m *dispatch) {
 	ctx.Forward(v.pid)
 }
 
-func (r *registry) forwardQuery(ctx actor.Context, m *queryCommands) {
+func (r *registry) forwardQuery(ctx actor.Context, m *queryCommand) {
 	if v := r.table.owner(m.edgeID); v != nil {
 		ctx.Forward(v.pid)
+	} else {
+		ctx.Send(r.sys.operations, &notAsked{m.edgeID})
 	}
 }
