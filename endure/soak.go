@@ -122,6 +122,7 @@ type soak struct {
 	testbed *testbed
 	pace    *pace
 	books   map[string]uint64
+	rested  time.Duration // the pauses
 	report  *soakReport
 }
 
@@ -153,23 +154,38 @@ func runSoak(ctx context.Context, o soakOptions) (*soakReport, error) {
 	if err := s.testbed.begin(ctx); err != nil {
 		return nil, fmt.Errorf("the Edges don't connect: %w", err)
 	}
+	began := time.Now()
 	if err := s.perform(ctx); err != nil {
 		return nil, err
 	}
+	s.report.Missing = s.awaitAll(ctx)
+	s.report.AskedS = (time.Since(began) - s.rested).Seconds()
 	s.testbed.endTraffic()
 	s.report.Books = s.now()
 	s.report.Broken = s.log.broken()
 	for name, m := range s.testbed.meters() {
-		s.report.Asked[name] = m.Counts().OK
+		n := m.Counts()
+		s.report.Requests[name] = requests{Due: s.report.AskedS * float64(o.rates.of(name)), Sent: n.Sent, OK: n.OK, Excused: n.Excused, NotSent: n.NotSent}
 	}
 	s.report.judge()
 	return s.report, nil
 }
 
-// now are the books as they are, with the Edges' troubles: the daemon is there all the time.
+// awaitAll waits for the Edges that have left, and gives how many don't come back.
+func (s *soak) awaitAll(ctx context.Context) (missing int) {
+	for by := time.Now().Add(patience); ; {
+		missing = s.testbed.missing()
+		if missing == 0 || time.Now().After(by) || !sleep(ctx, lookEvery) {
+			return missing
+		}
+	}
+}
+
+// now are the books as they are. Where the daemon is there all the time, and live readers keep up, Edges have no trouble and readers no gap.
 func (s *soak) now() map[string]uint64 {
 	books := s.testbed.books()
 	maps.Copy(books, s.testbed.troubles())
+	books["gaps"] = s.testbed.traffic.Gaps.Load()
 	return books
 }
 
@@ -188,7 +204,9 @@ func (s *soak) perform(ctx context.Context) error {
 		}
 		var one sample
 		var err error
+		resting := time.Now()
 		s.testbed.traffic.Rest(func() { one, err = s.sample(ctx, time.Since(began)) })
+		s.rested += time.Since(resting)
 		if err != nil {
 			return fmt.Errorf("%w; the daemon's last lines:\n%s", err, s.log.lines())
 		}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -72,26 +73,55 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
+// requests are what became of those of one kind.
+type requests struct {
+	Due     float64 `json:"due"` // by their rate, and the time in which there was no pause; 0: they have none
+	Sent    uint64  `json:"sent"`
+	OK      uint64  `json:"ok"`       // answered as they must be
+	Excused uint64  `json:"excused"`  // failed when their Edge had left
+	NotSent uint64  `json:"not_sent"` // due in a pause, or when too much was under way
+}
+
+const (
+	// leastPercent of what is due must be answered as it must be.
+	leastPercent = 90
+	// excusedPercent is how much of what was sent may be excused, where churnPercent of the Edges leave in a second and are away for one.
+	excusedPercent = 5
+)
+
+// wrong says what is wrong with them, or "".
+func (r requests) wrong() string {
+	switch {
+	case float64(r.OK) < r.Due*leastPercent/100:
+		return fmt.Sprintf("%d of %.0f that were due were answered as they must be", r.OK, r.Due)
+	case float64(r.Excused) > float64(r.Sent)*excusedPercent/100:
+		return fmt.Sprintf("%d of %d were excused", r.Excused, r.Sent)
+	}
+	return ""
+}
+
 // soakReport is what came out of a run.
 type soakReport struct {
-	StartedAt   time.Time         `json:"started_at"`
-	Edges       int               `json:"edges"`
-	DurationS   float64           `json:"duration_s"`
-	WarmS       float64           `json:"warm_s"` // what is before it doesn't count
-	Commands    int               `json:"commands_per_second"`
-	Statuses    int               `json:"statuses_per_second"`
-	Readers     int               `json:"live_readers"`
-	PerEdge     float64           `json:"commands_per_edge"` // on average, when samples began to count
-	EdgeRecords int               `json:"edge_records"`      // operations that the daemon keeps of an Edge
-	Full        bool              `json:"buffers_full"`      // when samples began to count
-	Interrupted bool              `json:"interrupted"`
-	Samples     []sample          `json:"samples"`
-	Trends      []trend           `json:"trends"` // of each measure; none when too little was seen
-	Books       map[string]uint64 `json:"books"`
-	Asked       map[string]uint64 `json:"asked"`
-	Broken      []string          `json:"broken"` // what the daemon printed and no daemon may
-	Wrong       []string          `json:"wrong"`  // what did not hold
-	OK          bool              `json:"ok"`
+	StartedAt   time.Time           `json:"started_at"`
+	Edges       int                 `json:"edges"`
+	DurationS   float64             `json:"duration_s"`
+	WarmS       float64             `json:"warm_s"` // what is before it doesn't count
+	Commands    int                 `json:"commands_per_second"`
+	Statuses    int                 `json:"statuses_per_second"`
+	Readers     int                 `json:"live_readers"`
+	PerEdge     float64             `json:"commands_per_edge"` // on average, when samples began to count
+	EdgeRecords int                 `json:"edge_records"`      // operations that the daemon keeps of an Edge
+	Full        bool                `json:"buffers_full"`      // when samples began to count
+	Interrupted bool                `json:"interrupted"`
+	Samples     []sample            `json:"samples"`
+	Trends      []trend             `json:"trends"` // of each measure; none when too little was seen
+	Books       map[string]uint64   `json:"books"`
+	AskedS      float64             `json:"asked_s"` // the time without the pauses
+	Requests    map[string]requests `json:"requests"`
+	Missing     int                 `json:"missing"` // Edges that didn't come back
+	Broken      []string            `json:"broken"`  // what the daemon printed and no daemon may
+	Wrong       []string            `json:"wrong"`   // what did not hold
+	OK          bool                `json:"ok"`
 }
 
 func newSoakReport(o soakOptions) *soakReport {
@@ -99,7 +129,7 @@ func newSoakReport(o soakOptions) *soakReport {
 	return &soakReport{StartedAt: time.Now().UTC(), Edges: o.edges, DurationS: o.duration.Seconds(),
 		WarmS: warm.Seconds(), Commands: o.rates.commands, Statuses: o.rates.status, Readers: o.rates.readers,
 		PerEdge: o.perEdge(warm), EdgeRecords: o.edgeRecords(), Full: o.fills(warm),
-		Samples: []sample{}, Trends: []trend{}, Asked: map[string]uint64{}, Wrong: []string{}}
+		Samples: []sample{}, Trends: []trend{}, Requests: map[string]requests{}, Wrong: []string{}}
 }
 
 // judge says whether all held.
@@ -127,6 +157,14 @@ func (r *soakReport) judge() {
 			r.Wrong = append(r.Wrong, fmt.Sprintf("%s moved by %+.1f%%", columns[i].name, t.Percent))
 		}
 	}
+	for _, kind := range slices.Sorted(maps.Keys(r.Requests)) {
+		if wrong := r.Requests[kind].wrong(); wrong != "" {
+			r.Wrong = append(r.Wrong, kind+": "+wrong)
+		}
+	}
+	if r.Missing > 0 {
+		r.Wrong = append(r.Wrong, fmt.Sprintf("Edges that didn't come back: %d", r.Missing))
+	}
 	if wrong := grown(nil, r.Books); wrong != "" {
 		r.Wrong = append(r.Wrong, wrong)
 	}
@@ -148,9 +186,18 @@ func (r *soakReport) text() string {
 	for i, t := range r.Trends {
 		fmt.Fprintf(&b, "| %s | %s | %s | %+.1f%% | %s |\n", columns[i].name, columns[i].show(t.First), columns[i].show(t.Last), t.Percent, yes(t.Flat))
 	}
-	fmt.Fprintf(&b, "\nMedians of each third. Answered as they must be: %s.\n", counts(r.Asked))
-	fmt.Fprintf(&b, "Lost %d, duplicated %d, misrouted %d, executed twice %d, out of order %d.\n\n", r.Books["lost"], r.Books["duplicated"],
-		r.Books["misrouted"], r.Books["executed twice"], r.Books["out of order"])
+	fmt.Fprintf(&b, "\nMedians of each third.\n\n| | due | sent | answered as they must be, at least %d%% of those due | excused, at most %d%% of those sent | "+
+		"not sent in the pauses |\n|---|---|---|---|---|---|\n", leastPercent, excusedPercent)
+	for _, kind := range slices.Sorted(maps.Keys(r.Requests)) {
+		n := r.Requests[kind]
+		due := "–"
+		if n.Due > 0 {
+			due = fmt.Sprintf("%.0f", n.Due)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d |\n", kind, due, n.Sent, n.OK, n.Excused, n.NotSent)
+	}
+	fmt.Fprintf(&b, "\nLost %d, duplicated %d, misrouted %d, executed twice %d, out of order %d, skipped %d.\n\n", r.Books["lost"], r.Books["duplicated"],
+		r.Books["misrouted"], r.Books["executed twice"], r.Books["out of order"], r.Books["skipped"])
 	if r.OK {
 		b.WriteString("**All held.**\n\n")
 	} else {

@@ -30,7 +30,7 @@ func (c *chaos) unsteady(f *fault) string {
 		return c.silent(c.real[f.Edges[0]].id)
 	case someEdges:
 		for _, n := range f.Edges {
-			if !c.direct.calm(n) || !c.direct.fleet.IsConnected(n) {
+			if !c.direct.well(n) {
 				return c.direct.id(n) + " isn't connected"
 			}
 		}

@@ -31,6 +31,11 @@ type where struct{ http, edgeWire, clientWire string }
 // rates are a testbed's requests a second, and its live readers.
 type rates struct{ status, commands, clients, readers int }
 
+// of gives the rate of a meter's requests; 0 where they have none.
+func (r rates) of(meter string) int {
+	return map[string]int{"status": r.status, "summary": summaryRate, "command": r.commands, "client": r.clients}[meter]
+}
+
 const (
 	// A request's own time is much longer than a machine is busy for, so that what isn't answered was lost.
 	requestTime   = 5 * time.Second
@@ -41,6 +46,7 @@ const (
 	pushEvery     = 5 * time.Second
 	closeTime     = 10 * time.Second
 	connectTime   = 60 * time.Second
+	summaryRate   = 1
 )
 
 func newTestbed(name string, w where, edges int, r rates) *testbed {
@@ -53,7 +59,7 @@ func newTestbed(name string, w where, edges int, r rates) *testbed {
 	b.traffic = traffic.New(traffic.Options{
 		HTTP: w.http, Wire: w.clientWire, Edges: edges, IDPrefix: prefix, Ledger: b.ledger, Calm: b.fleet.Calm,
 		Duration:   24 * time.Hour, // it is ended
-		StatusRate: r.status, SummaryRate: 1, CommandRate: r.commands, ClientRate: r.clients,
+		StatusRate: r.status, SummaryRate: summaryRate, CommandRate: r.commands, ClientRate: r.clients,
 		Timeout: requestTime, CommandTimeout: requestTime, PhasedPercent: phasedPercent, PhaseDelay: phaseDelay, Readers: r.readers,
 	})
 	return b
@@ -75,10 +81,10 @@ func (b *testbed) begin(ctx context.Context) error {
 	return nil
 }
 
-// endTraffic returns when what was asked is answered.
+// endTraffic returns when what was asked is answered, and commands that go on are at their end.
 func (b *testbed) endTraffic() {
 	if b.stop != nil {
-		b.stop()
+		b.traffic.Rest(b.stop)
 	}
 	b.running.Wait()
 }
@@ -91,18 +97,21 @@ func (b *testbed) close() {
 	b.fleet.Close(ctx)
 }
 
-// whole tells whether each of its Edges is connected, and those that were disturbed are calm again.
-func (b *testbed) whole() bool {
-	if b.fleet.Connected() < b.edges {
-		return false
-	}
+// whole tells whether all its Edges are well.
+func (b *testbed) whole() bool { return b.missing() == 0 }
+
+// missing is how many of its Edges aren't.
+func (b *testbed) missing() (n int) {
 	for i := range b.edges {
-		if !b.calm(i) {
-			return false
+		if !b.well(i) {
+			n++
 		}
 	}
-	return true
+	return n
 }
+
+// well tells whether an Edge is connected and, if it was disturbed, calm again.
+func (b *testbed) well(edge int) bool { return b.calm(edge) && b.fleet.IsConnected(edge) }
 
 func (b *testbed) calm(edge int) bool {
 	_, calm := b.fleet.Calm(edge)

@@ -167,6 +167,7 @@ func TestSoakVerdict(t *testing.T) {
 	whole := func() *soakReport {
 		r := newSoakReport(soakOptions{edges: 5, duration: 60 * time.Second})
 		r.Books = map[string]uint64{"lost": 0}
+		r.Requests = map[string]requests{"status": {Due: 1000, Sent: 1000, OK: 950, Excused: 50, NotSent: 70}, "stream": {Sent: 2, OK: 2}}
 		for i := 1; i <= 9; i++ {
 			s := sample{AtS: float64(10 * i), Values: [4]float64{10 << 20, 50, 60, 30 << 20}}
 			if s.AtS <= r.WarmS {
@@ -180,12 +181,17 @@ func TestSoakVerdict(t *testing.T) {
 		spoil func(*soakReport)
 		wrong string
 	}{
-		"all held":       {func(*soakReport) {}, ""},
-		"more open":      {func(r *soakReport) { r.Samples[7].Values[fds], r.Samples[8].Values[fds] = 70, 70 }, "descriptors moved by +16.7%"},
-		"one was lost":   {func(r *soakReport) { r.Books["lost"] = 1 }, "lost: 1"},
-		"it panicked":    {func(r *soakReport) { r.Broken = []string{"panic: x"} }, "panic: x"},
-		"too short":      {func(r *soakReport) { r.Samples = r.Samples[:5] }, "too little was seen"},
-		"ended too soon": {func(r *soakReport) { r.Interrupted = true }, "it was interrupted"},
+		"all held":             {func(*soakReport) {}, ""},
+		"more open":            {func(r *soakReport) { r.Samples[7].Values[fds], r.Samples[8].Values[fds] = 70, 70 }, "descriptors moved by +16.7%"},
+		"nothing was answered": {func(r *soakReport) { r.Requests["status"] = requests{Due: 1000} }, "status: 0 of 1000 that were due were answered as they must be"},
+		"a tenth wasn't":       {func(r *soakReport) { r.Requests["status"] = requests{Due: 1000, Sent: 1000, OK: 899} }, "status: 899 of 1000"},
+		"nothing was sent":     {func(r *soakReport) { r.Requests["status"] = requests{Due: 1000, NotSent: 1000} }, "status: 0 of 1000"},
+		"too much was excused": {func(r *soakReport) { r.Requests["settling"] = requests{Sent: 1000, OK: 949, Excused: 51} }, "settling: 51 of 1000 were excused"},
+		"an Edge is away":      {func(r *soakReport) { r.Missing = 1 }, "Edges that didn't come back: 1"},
+		"one was lost":         {func(r *soakReport) { r.Books["lost"] = 1 }, "lost: 1"},
+		"it panicked":          {func(r *soakReport) { r.Broken = []string{"panic: x"} }, "panic: x"},
+		"too short":            {func(r *soakReport) { r.Samples = r.Samples[:5] }, "too little was seen"},
+		"ended too soon":       {func(r *soakReport) { r.Interrupted = true }, "it was interrupted"},
 	} {
 		r := whole()
 		c.spoil(r)
