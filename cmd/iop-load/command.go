@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -132,7 +133,7 @@ func (c *command) work(ctx context.Context) error {
 
 // tokens come from the environment: a command line is there for everybody to see.
 func (c *command) tokens(t *load.Target) {
-	t.EdgeToken, t.OperatorToken = c.env("IOP_EDGE_TOKEN"), c.env("IOP_OPERATOR_TOKEN")
+	t.EdgeToken, t.OperatorToken = c.env("IOP_EDGE_TOKEN"), cmp.Or(c.env("IOP_OPERATOR_TOKEN"), c.env("IOP_TOKEN"))
 }
 
 func exitCode(r *report.Report) int {

@@ -19,6 +19,7 @@ import (
 	"iop/cmd/internal/program"
 	"iop/cmd/internal/scripttest"
 	"iop/internal/testkit"
+	"iop/load"
 	"iop/load/ledger"
 	"iop/load/report"
 )
@@ -205,5 +206,23 @@ func TestProcessesJoin(t *testing.T) {
 	o := &r.report
 	if o.Processes != 3 || o.Edges.Target != 30 || o.Edges.Connected != 30 || o.Status.Sent != 60 || o.Status.OK != 60 || o.Commands.OK != 18 {
 		t.Errorf("%d processes, edges %+v, status %+v, commands %+v", o.Processes, o.Edges, o.Status.ErrorKinds, o.Commands.ErrorKinds)
+	}
+}
+
+func TestTokensComeFromTheEnvironment(t *testing.T) {
+	for name, c := range map[string]struct {
+		env  map[string]string
+		want load.Target
+	}{
+		"none":                {nil, load.Target{}},
+		"as iop":              {map[string]string{"IOP_TOKEN": "a", "IOP_EDGE_TOKEN": "e"}, load.Target{OperatorToken: "a", EdgeToken: "e"}},
+		"by the other name":   {map[string]string{"IOP_OPERATOR_TOKEN": "b"}, load.Target{OperatorToken: "b"}},
+		"of two the narrower": {map[string]string{"IOP_TOKEN": "a", "IOP_OPERATOR_TOKEN": "b"}, load.Target{OperatorToken: "b"}},
+	} {
+		var got load.Target
+		(&command{env: func(name string) string { return c.env[name] }}).tokens(&got)
+		if got.OperatorToken != c.want.OperatorToken || got.EdgeToken != c.want.EdgeToken {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -31,15 +32,15 @@ func (a *app) opsLs() *cobra.Command {
 			if len(args) > 0 {
 				q.EdgeID = args[0]
 			}
-			if q.Limit < 1 || q.Limit > pageSize {
-				return usage(cmd, "--limit %d is not 1 to %d", q.Limit, pageSize)
+			if q.Limit < 1 {
+				return usage(cmd, "--limit %d is not 1 or more", q.Limit)
 			}
 			q.State = client.OperationState(state.value)
 			repo, err := a.repository()
 			if err != nil {
 				return err
 			}
-			found, err := repo.Operations(cmd.Context(), q)
+			found, err := newestOperations(cmd.Context(), repo, q)
 			if err != nil {
 				return err
 			}
@@ -47,10 +48,24 @@ func (a *app) opsLs() *cobra.Command {
 		},
 	}
 	c.Flags().Var(&state, "state", "only operations in this state")
-	c.Flags().IntVar(&q.Limit, "limit", q.Limit, "how many, at most 1000")
-	c.Flags().StringVar(&q.Cursor, "cursor", "", "continue after a page: its `next_cursor`, from -o json")
+	c.Flags().IntVar(&q.Limit, "limit", q.Limit, "how many")
 	_ = c.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(operationStates, cobra.ShellCompDirectiveNoFileComp))
 	return c
+}
+
+// newestOperations is one page of q.Limit records, however few the Control Plane gives at once.
+func newestOperations(ctx context.Context, repo *client.Repository, q client.OperationQuery) (*client.OperationPage, error) {
+	want := q.Limit
+	q.Limit = min(want, pageSize)
+	found, err := repo.Operations(ctx, q)
+	for err == nil && len(found.Operations) < want && found.NextCursor != nil {
+		q.Cursor, q.Limit = *found.NextCursor, min(want-len(found.Operations), pageSize)
+		var more *client.OperationPage
+		if more, err = repo.Operations(ctx, q); err == nil {
+			found.Operations, found.NextCursor = append(found.Operations, more.Operations...), more.NextCursor
+		}
+	}
+	return found, err
 }
 
 var operationColumns = []column{
