@@ -32,7 +32,7 @@ func TestProviderState(t *testing.T) {
 		"just under its capacity":    {[]answer{told(3, 5)}, up(Available, 3, 5), false},
 		"at its capacity":            {[]answer{told(4, 0)}, up(Busy, 4, 0), false},
 		"over its capacity":          {[]answer{told(7, 2)}, up(Busy, 7, 2), false},
-		"has room again":             {[]answer{told(4, 0), told(0, 0)}, up(Available, 0, 0), false},
+		"has free capacity again":    {[]answer{told(4, 0), told(0, 0)}, up(Available, 0, 0), false},
 		"one answer lost":            {[]answer{told(2, 1), fail}, up(Available, 2, 1), true},
 		"one answer lost and found":  {[]answer{told(2, 1), fail, told(0, 0)}, up(Available, 0, 0), false},
 		"two answers lost":           {[]answer{told(2, 1), fail, fail}, gone, false},

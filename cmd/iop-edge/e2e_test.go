@@ -222,7 +222,7 @@ func drainUnderLoad(f *fleet) {
 	var served, refused, broken atomic.Int32
 	stop := make(chan struct{})
 	var callers sync.WaitGroup
-	for range 6 { // more than there is room for: some wait
+	for range 6 { // more than the capacity: some wait
 		callers.Go(func() {
 			for {
 				select {

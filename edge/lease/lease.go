@@ -33,7 +33,7 @@ func (l *Lease) Context() context.Context { return l.ctx }
 // Release gives the capacity back. It may be called more than once and from anywhere; the first end counts.
 func (l *Lease) Release() { l.pool.finish(l, context.Canceled) }
 
-// finish ends a lease, tells its holder why, and gives its room to whoever waits. It is false when it had ended before.
+// finish ends a lease, tells its holder why, and gives its capacity to whoever waits. It is false when it had ended before.
 func (p *Pool) finish(l *Lease, why error) bool {
 	p.mu.Lock()
 	ended := p.end(l)

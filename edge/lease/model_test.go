@@ -27,12 +27,12 @@ var (
 	models = []string{"m1", "m2", "m3"}
 )
 
-const room = 5 // in the queue
+const places = 5 // in the queue
 
 // TestAgainstAModel takes, leaves, releases, cancels and orders at random, and looks at everything after each step.
 func TestAgainstAModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &poolModel{t: t, pool: New(Options{Queue: room}), specs: map[Key]Provider{}, drained: map[string]bool{}, disabled: map[Key]bool{}, came: map[*waiter]int{}}
+		m := &poolModel{t: t, pool: New(Options{Queue: places}), specs: map[Key]Provider{}, drained: map[string]bool{}, disabled: map[Key]bool{}, came: map[*waiter]int{}}
 		m.set()
 		actions := map[string]func(*rapid.T){
 			"":        func(*rapid.T) { m.check() },
@@ -52,7 +52,7 @@ func (m *poolModel) acquire() {
 	switch {
 	case l != nil:
 		for _, other := range m.waiting {
-			if m.sameRoom(l, other.class) {
+			if m.sameCapacity(l, other.class) {
 				m.t.Fatalf("%v got %v before %v, who waited", c, l.Key, other.class)
 			}
 		}
@@ -61,7 +61,7 @@ func (m *poolModel) acquire() {
 		m.waiting = append(m.waiting, w)
 		m.came[w] = len(m.came)
 	case errors.Is(err, ErrQueueFull):
-		if len(m.waiting) != room {
+		if len(m.waiting) != places {
 			m.t.Fatalf("the queue is full with %d", len(m.waiting))
 		}
 	default:
@@ -211,21 +211,21 @@ func (m *poolModel) order() {
 	m.disabled[key] = known && !yes
 }
 
-// could tells whether a provider could serve a class, if it had room.
+// could tells whether a provider could serve a class, if it had free capacity.
 func (m *poolModel) could(key Key, c class) bool {
 	s, known := m.specs[key]
 	return known && !s.Offline && !m.drained[key.Node] && !m.disabled[key] && slices.Contains(s.Models, c.model) && (!c.long || s.LongContext > 0)
 }
 
-// sameRoom tells whether what a lease took could have been used by a class. The room of a suspect is one for both.
-func (m *poolModel) sameRoom(l *Lease, c class) bool {
+// sameCapacity tells whether what a lease took could have been used by a class. The capacity of a suspect is one for both.
+func (m *poolModel) sameCapacity(l *Lease, c class) bool {
 	return m.could(l.Key, c) && (l.LongContext == c.long || m.specs[l.Key].Suspect)
 }
 
 // check first sees who got what they waited for, then counts.
 func (m *poolModel) check() {
 	m.seeWaiters()
-	if len(m.waiting) > room {
+	if len(m.waiting) > places {
 		m.t.Fatalf("%d wait", len(m.waiting))
 	}
 	loads := m.pool.Loads()
@@ -259,7 +259,7 @@ func (m *poolModel) check() {
 	}
 }
 
-// nobodyWaitsFor is that room isn't left unused.
+// nobodyWaitsFor is that capacity isn't left unused.
 func (m *poolModel) nobodyWaitsFor(s Provider, l Load) {
 	for _, w := range m.waiting {
 		free := s.General == 0 || l.InFlight < s.General
@@ -270,7 +270,7 @@ func (m *poolModel) nobodyWaitsFor(s Provider, l Load) {
 			free = free && l.InFlight+l.LongInFlight == 0
 		}
 		if free && m.could(s.Key, w.class) {
-			m.t.Fatalf("%v waits, and %+v has room with %+v", w.class, s, l)
+			m.t.Fatalf("%v waits, and %+v has free capacity with %+v", w.class, s, l)
 		}
 	}
 }
@@ -295,7 +295,7 @@ func (m *poolModel) seeWaiters() {
 		}
 		m.held = append(m.held, w.lease)
 		for _, other := range m.waiting {
-			if m.came[other] < m.came[w] && m.sameRoom(w.lease, other.class) {
+			if m.came[other] < m.came[w] && m.sameCapacity(w.lease, other.class) {
 				m.t.Fatalf("%v overtook %v at %v", w.class, other.class, w.lease.Key)
 			}
 		}

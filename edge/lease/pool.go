@@ -141,7 +141,7 @@ func (p *Pool) take(ctx context.Context, c class) (*Lease, *waiter, error) {
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
-	// Whoever waits can't use the room there is, or would have got it: taking it overtakes nobody.
+	// Whoever waits can't use the capacity that is free, or would have got it: taking it overtakes nobody.
 	if best := p.best(c); best != nil {
 		return p.grant(ctx, c, best), nil, nil
 	}
@@ -182,7 +182,7 @@ func (p *Pool) settle(w *waiter, l *Lease, err error) {
 	close(w.ready)
 }
 
-// grant makes a lease on a provider that has room.
+// grant makes a lease on a provider that has free capacity.
 func (p *Pool) grant(ctx context.Context, c class, on *provider) *Lease {
 	p.granted++
 	l := &Lease{ID: leaseID(p.prefix, p.granted), Key: on.Key, Model: c.model, LongContext: c.long, Since: time.Now(), pool: p, on: on}
@@ -192,12 +192,12 @@ func (p *Pool) grant(ctx context.Context, c class, on *provider) *Lease {
 	return l
 }
 
-// best is the provider for a request of a class, the one with the greatest part of its room free, or nil when none has
-// room.
+// best is the provider for a request of a class, the one with the greatest part of its capacity free, or nil when none has
+// any free.
 func (p *Pool) best(c class) *provider {
 	var best *provider
 	for _, candidate := range p.byModel[c.model] {
-		if p.hasRoom(candidate, c.long) && (best == nil || candidate.before(best, c.long)) {
+		if p.hasCapacity(candidate, c.long) && (best == nil || candidate.before(best, c.long)) {
 			best = candidate
 		}
 	}
@@ -223,7 +223,7 @@ func (p *Pool) hopeless(c class) error {
 	return nil
 }
 
-// serveQueue gives away what room there is, in the order of the queue, and sends away whoever has nothing to wait for
+// serveQueue gives away what capacity is free, in the order of the queue, and sends away whoever has nothing to wait for
 // any more.
 func (p *Pool) serveQueue() {
 	p.waiting = slices.DeleteFunc(p.waiting, func(w *waiter) bool {
@@ -239,14 +239,14 @@ func (p *Pool) serveQueue() {
 	})
 }
 
-// serveOne gives the room that a lease on one provider left to whoever has waited longest of those who can use it. It is
-// serveQueue for the common case, without a look at the other providers: what room those have nobody can use.
+// serveOne gives the capacity that a lease on one provider left to whoever has waited longest of those who can use it. It is
+// serveQueue for the common case, without a look at the other providers: nobody who waits can use what those have free.
 func (p *Pool) serveOne(on *provider, long bool) {
-	if on.Suspect { // its room is one for both classes, and comes after that of others
+	if on.Suspect { // its capacity is one for both classes, and comes after that of others
 		p.serveQueue()
 		return
 	}
-	if !p.hasRoom(on, long) {
+	if !p.hasCapacity(on, long) {
 		return
 	}
 	for i, w := range p.waiting {

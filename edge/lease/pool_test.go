@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func on(node, name string, room uint32, models ...string) Provider {
-	return Provider{Key: Key{node, name}, General: room, Models: models}
+func on(node, name string, capacity uint32, models ...string) Provider {
+	return Provider{Key: Key{node, name}, General: capacity, Models: models}
 }
 
 func poolOf(queue int, providers ...Provider) *Pool {
@@ -181,11 +181,11 @@ func TestADrainAfterAResumeIsAnother(t *testing.T) {
 }
 
 // TestNothingIsLostUnderStress has many goroutines take and give back, while nodes go, come and are drained, runs are
-// cancelled, and callers hang up. At no moment is there more in flight than there is room, and at the end nothing is.
+// cancelled, and callers hang up. At no moment is there more in flight than there is capacity, and at the end nothing is.
 func TestNothingIsLostUnderStress(t *testing.T) {
 	both := []Provider{on("n1", "a", 3, "m1", "m2"), on("n2", "b", 2, "m2")}
 	p := poolOf(8, both...)
-	rooms := map[Key]uint32{both[0].Key: 3, both[1].Key: 2}
+	capacities := map[Key]uint32{both[0].Key: 3, both[1].Key: 2}
 	stop := make(chan struct{})
 	var unrest, callers sync.WaitGroup
 	unrest.Go(func() { disturb(p, both, stop) })
@@ -204,7 +204,7 @@ func TestNothingIsLostUnderStress(t *testing.T) {
 				}
 				cancel()
 				for key, load := range p.Loads() {
-					if load.InFlight > rooms[key] || load.Queued > 8 {
+					if load.InFlight > capacities[key] || load.Queued > 8 {
 						t.Errorf("%v counts %+v", key, load)
 					}
 				}

@@ -22,8 +22,8 @@ func (o *provider) count(long bool) *uint32 {
 // fits tells whether it takes requests of a class when it takes any.
 func (o *provider) fits(long bool) bool { return !long || o.LongContext > 0 }
 
-// before tells which of two with room is taken first: one that isn't suspect, then the one with the smaller part of its
-// room in use. Of equals the first by key stays.
+// before tells which of two with free capacity is taken first: one that isn't suspect, then the one with the smaller part of its
+// capacity in use. Of equals the first by key stays.
 func (o *provider) before(other *provider, long bool) bool {
 	if o.Suspect != other.Suspect {
 		return other.Suspect
@@ -32,22 +32,22 @@ func (o *provider) before(other *provider, long bool) bool {
 }
 
 func (o *provider) used(long bool) float64 {
-	room := o.General
+	capacity := o.General
 	if long {
-		room = o.LongContext
+		capacity = o.LongContext
 	}
-	if room == 0 { // not known: counted as if it were eight, what engines are mostly set up for at the least
-		room = 8
+	if capacity == 0 { // not known: counted as if it were eight, what engines are mostly set up for at the least
+		capacity = 8
 	}
-	return float64(*o.count(long)) / float64(room)
+	return float64(*o.count(long)) / float64(capacity)
 }
 
-// open tells whether a provider takes requests, if it has room.
+// open tells whether a provider takes requests, if it has free capacity.
 func (p *Pool) open(o *provider) bool {
 	return !o.Offline && p.drained[o.Node] == 0 && !p.disabled[o.Key]
 }
 
-func (p *Pool) hasRoom(o *provider, long bool) bool {
+func (p *Pool) hasCapacity(o *provider, long bool) bool {
 	switch {
 	case !p.open(o) || !o.fits(long):
 		return false

@@ -44,7 +44,7 @@ func New(o Options) *Site {
 	return s
 }
 
-// Pool gives out the room of the providers that are leased.
+// Pool gives out the capacity of the providers that are leased.
 func (s *Site) Pool() *lease.Pool { return s.pool }
 
 // Run implements edge.Site.
@@ -85,16 +85,16 @@ func (s *Site) tellPool() {
 	var now []lease.Provider
 	for _, n := range s.inner.Nodes() {
 		for _, p := range n.Providers {
-			now = append(now, s.roomOf(n, p))
+			now = append(now, s.leasable(n, p))
 		}
 	}
-	if !slices.EqualFunc(s.known, now, equalRoom) {
+	if !slices.EqualFunc(s.known, now, equalLeasable) {
 		s.known = now
 		s.pool.Set(now)
 	}
 }
 
-func (s *Site) roomOf(n edge.Node, p edge.Provider) lease.Provider {
+func (s *Site) leasable(n edge.Node, p edge.Provider) lease.Provider {
 	r := lease.Provider{
 		Key: lease.Key{Node: n.ID, Provider: p.ID}, General: p.General.Capacity, LongContext: p.LongContext.Capacity,
 		Offline: !n.Connected || p.Health == edge.Offline, Suspect: p.Health == edge.Degraded,
@@ -107,7 +107,7 @@ func (s *Site) roomOf(n edge.Node, p edge.Provider) lease.Provider {
 	return r
 }
 
-func equalRoom(a, b lease.Provider) bool {
+func equalLeasable(a, b lease.Provider) bool {
 	return a.Key == b.Key && a.General == b.General && a.LongContext == b.LongContext && a.Offline == b.Offline && a.Suspect == b.Suspect &&
 		a.OrdersOnly == b.OrdersOnly && (a.Models == nil) == (b.Models == nil) && slices.Equal(a.Models, b.Models)
 }

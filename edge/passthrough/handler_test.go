@@ -172,7 +172,7 @@ func stuck(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-func TestACallerThatHangsUpGivesItsRoomBack(t *testing.T) {
+func TestACallerThatHangsUpGivesItsCapacityBack(t *testing.T) {
 	s := newSite(t, Options{}, stuck)
 	ctx, hangUp := context.WithCancel(t.Context())
 	go func() {
@@ -210,7 +210,7 @@ func TestWhoeverEndsTheLeaseIsNamed(t *testing.T) {
 	}
 }
 
-func TestNoRoom(t *testing.T) {
+func TestNoFreeCapacity(t *testing.T) {
 	s := newSite(t, Options{QueueTimeout: 50 * time.Millisecond}, stuck)
 	held, err := s.pool.Acquire(t.Context(), "m", false)
 	if err != nil {
@@ -270,7 +270,7 @@ func TestRefusals(t *testing.T) {
 	s.idle()
 }
 
-func TestALongRequestTakesLongContextRoom(t *testing.T) {
+func TestALongRequestTakesLongContextCapacity(t *testing.T) {
 	var s *site
 	s = newSite(t, Options{LongContextTokens: 100}, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, "%d %d", s.pool.Loads()[key].InFlight, s.pool.Loads()[key].LongInFlight)

@@ -36,7 +36,7 @@ var (
 	errFull       = &refusal{http.StatusTooManyRequests, "rate_limit_error", "queue_full", "All providers of this model are busy, and too many requests wait already.", 1}
 	errFailed     = &refusal{http.StatusBadGateway, unavailable, "provider_failed", "The provider did not answer as it should.", 0}
 	errNoProvider = &refusal{http.StatusServiceUnavailable, unavailable, "no_provider", "No provider of this model takes requests now.", 5}
-	errNoRoom     = &refusal{http.StatusServiceUnavailable, unavailable, "queue_timeout", "No provider of this model had room in time.", 5}
+	errNoCapacity = &refusal{http.StatusServiceUnavailable, unavailable, "queue_timeout", "No provider of this model had free capacity in time.", 5}
 	errOverloaded = &refusal{http.StatusServiceUnavailable, unavailable, "overloaded", "The Edge holds too many requests already.", 1}
 	errGone       = &refusal{http.StatusServiceUnavailable, unavailable, "provider_gone", "The provider went away.", 1}
 	errCancelled  = &refusal{http.StatusServiceUnavailable, unavailable, "cancelled", "An operator cancelled the request.", 0}
@@ -50,7 +50,7 @@ func refusalOf(err error) *refusal {
 		refusal *refusal
 	}{
 		{lease.ErrQueueFull, errFull}, {lease.ErrNoModel, errModel}, {lease.ErrTooLong, errTooLong}, {lease.ErrNoProvider, errNoProvider},
-		{lease.ErrGone, errGone}, {lease.ErrCancelled, errCancelled}, {errWaited, errNoRoom}, {context.DeadlineExceeded, errRunTime},
+		{lease.ErrGone, errGone}, {lease.ErrCancelled, errCancelled}, {errWaited, errNoCapacity}, {context.DeadlineExceeded, errRunTime},
 	} {
 		if errors.Is(err, known.err) {
 			return known.refusal
