@@ -172,6 +172,21 @@ func TestCommandRefusedLeavesNothing(t *testing.T) {
 	})
 }
 
+// What can't be encoded is the caller's mistake: to be told "busy" would have it tried for ever.
+func TestACommandThatCannotBeEncoded(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		f := connect(t, s, "e1")
+		bad := commandFor("e1")
+		bad.NodeID = "\xff"
+		for range 2 * s.opts.MaxInFlight { // none takes a place
+			wantReply(t, s.Command(context.Background(), bad), wire.InvalidRequest, "")
+		}
+		askCommand(s, commandFor("e1"))
+		f.commandRequest()
+		wantEqual(t, "on record", firstOperation(t, s).NodeID, "")
+	})
+}
+
 // Nobody answers: the caller is told when the time is up, and what comes later still counts.
 func TestCommandTimesOut(t *testing.T) {
 	for name, later := range map[string]func(f *fakeEdge, m *iopv1.Envelope, id string){

@@ -65,6 +65,9 @@ func (e *edge) command(ctx actor.Context, m *dispatch) {
 	case wire.Full:
 		e.pending.take(id, 0)
 		ctx.Send(e.sys.operations, &commandRefused{m.operationID, faultBusy})
+	case wire.Unsendable: // it would be so on any connection
+		e.pending.take(id, 0)
+		ctx.Send(e.sys.operations, &commandRefused{m.operationID, faultNotUTF8})
 	case wire.Closed: // its end is on its way here: what was asked meanwhile is decided by what the registry then knows
 		e.pending.take(id, 0)
 		e.unsent = append(e.unsent, m.operationID)

@@ -9,6 +9,7 @@ var (
 	faultSuperseded        = &wire.Fault{Code: wire.EdgeDisconnected, Message: "a newer connection of the Edge took over while it was asked"}
 	faultLeaving           = &wire.Fault{Code: wire.EdgeDisconnected, Message: "the Edge said goodbye and takes no more commands"}
 	faultLost              = &wire.Fault{Code: wire.EdgeDisconnected, Message: "the connection ended before the Edge answered"}
+	faultNotUTF8           = &wire.Fault{Code: wire.InvalidRequest, Message: "the command has text that is not UTF-8"}
 	faultBusy              = &wire.Fault{Code: wire.EdgeBusy, Message: "the Edge has too many unanswered requests"}
 	faultTimeout           = &wire.Fault{Code: wire.EdgeTimeout, Message: "the Edge did not answer in time"}
 	faultNotSent           = &wire.Fault{Code: wire.EdgeTimeout, Message: "the command could not be written to the Edge in time, and was taken back"}

@@ -102,19 +102,19 @@ func (c *connection) send(e *iopv1.Envelope) bool {
 		c.ended("The Control Plane doesn't read what it is sent.")
 		c.link.Abort()
 	}
-	return r == wire.Sent || r == wire.Queued
+	return r != wire.Full && r != wire.Closed
 }
 
-// trySend is send for what can be done without: it is Full when there is no room.
+// trySend is send for what can be done without: it is Full when there is no room. What is over the frame limit is Unsendable, too.
 func (c *connection) trySend(e *iopv1.Envelope) wire.SendResult {
 	frame, err := wire.AppendFrame(nil, e)
 	if err != nil {
 		c.log.Error("A message can't be encoded and is not sent.", "error", err)
-		return wire.Sent
+		return wire.Unsendable
 	}
 	if size := len(frame) - wire.HeaderBytes; size > c.maxFrame {
 		c.log.Error("A message is over the frame limit and is not sent.", "bytes", size, "max_frame_bytes", c.maxFrame)
-		return wire.Sent
+		return wire.Unsendable
 	}
 	return c.link.SendFrame(frame)
 }

@@ -16,6 +16,8 @@ const (
 	Queued
 	// Full: the queue has no room, and nothing was kept.
 	Full
+	// Unsendable: it can't be encoded (text that isn't UTF-8), and nothing was kept.
+	Unsendable
 	// Closed: the link takes nothing any more, and nothing was kept.
 	Closed
 )

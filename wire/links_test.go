@@ -617,7 +617,7 @@ func TestSendRefusesWhatCantBeEncoded(t *testing.T) {
 	eachRig(t, roomy, func(t *testing.T, r *rig) {
 		ended := r.serveReader()
 		bad := &iopv1.Envelope{Body: &iopv1.Envelope_Error{Error: &iopv1.Error{Message: "\xff"}}}
-		if got := r.link.Send(bad, ""); got != Full {
+		if got := r.link.Send(bad, ""); got != Unsendable {
 			t.Errorf("got %v", got)
 		}
 		r.link.SendFrame(mustFrame(t, numbered(1, 5)))

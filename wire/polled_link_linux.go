@@ -85,7 +85,7 @@ func (l *PolledLink) SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now
 	return sendPong(l, replyTo, sentAt, now, interval)
 }
 
-// Send implements Link. An envelope that can't be encoded (text that isn't UTF-8) is refused as Full.
+// Send implements Link.
 func (l *PolledLink) Send(e *iopv1.Envelope, tag string) SendResult { return send(l, e, tag, ifRoom) }
 
 // SendControl implements Link.

@@ -24,14 +24,14 @@ const (
 	always place = true
 )
 
-// send is Send or SendControl of a link. An envelope that can't be encoded (text that isn't UTF-8) is refused as Full.
+// send is Send or SendControl of a link.
 func send(l frameHander, e *iopv1.Envelope, tag string, place place) SendResult {
 	b := buffers.Get().(*[]byte)
 	defer putBuffer(b)
 	frame, err := AppendFrame((*b)[:0], e)
 	*b = frame
 	if err != nil {
-		return Full
+		return Unsendable
 	}
 	return l.traffic().sent(frame, l.hand(frame, tag, place))
 }

@@ -71,7 +71,7 @@ func (l *TCPLink) SendPong(replyTo uint64, sentAt *timestamppb.Timestamp, now ti
 	return sendPong(l, replyTo, sentAt, now, interval)
 }
 
-// Send implements Link. An envelope that can't be encoded (text that isn't UTF-8) is refused as Full.
+// Send implements Link.
 func (l *TCPLink) Send(e *iopv1.Envelope, tag string) SendResult { return send(l, e, tag, ifRoom) }
 
 // SendControl implements Link.
