@@ -181,17 +181,20 @@ func TestSoakVerdict(t *testing.T) {
 		spoil func(*soakReport)
 		wrong string
 	}{
-		"all held":             {func(*soakReport) {}, ""},
-		"more open":            {func(r *soakReport) { r.Samples[7].Values[fds], r.Samples[8].Values[fds] = 70, 70 }, "descriptors moved by +16.7%"},
-		"nothing was answered": {func(r *soakReport) { r.Requests["status"] = requests{Due: 1000} }, "status: 0 of 1000 that were due were answered as they must be"},
-		"a tenth wasn't":       {func(r *soakReport) { r.Requests["status"] = requests{Due: 1000, Sent: 1000, OK: 899} }, "status: 899 of 1000"},
-		"nothing was sent":     {func(r *soakReport) { r.Requests["status"] = requests{Due: 1000, NotSent: 1000} }, "status: 0 of 1000"},
-		"too much was excused": {func(r *soakReport) { r.Requests["settling"] = requests{Sent: 1000, OK: 949, Excused: 51} }, "settling: 51 of 1000 were excused"},
-		"an Edge is away":      {func(r *soakReport) { r.Missing = 1 }, "Edges that didn't come back: 1"},
-		"one was lost":         {func(r *soakReport) { r.Books["lost"] = 1 }, "lost: 1"},
-		"it panicked":          {func(r *soakReport) { r.Broken = []string{"panic: x"} }, "panic: x"},
-		"too short":            {func(r *soakReport) { r.Samples = r.Samples[:5] }, "too little was seen"},
-		"ended too soon":       {func(r *soakReport) { r.Interrupted = true }, "it was interrupted"},
+		"all held":                          {func(*soakReport) {}, ""},
+		"more open":                         {func(r *soakReport) { r.Samples[7].Values[fds], r.Samples[8].Values[fds] = 70, 70 }, "descriptors moved by +16.7%"},
+		"nothing was answered":              {func(r *soakReport) { r.Requests["status"] = requests{Due: 1000} }, "status: 0 of 1000 that were due were answered as they must be"},
+		"a tenth wasn't":                    {func(r *soakReport) { r.Requests["status"] = requests{Due: 1000, Sent: 1000, OK: 899} }, "status: 899 of 1000"},
+		"nothing was sent":                  {func(r *soakReport) { r.Requests["status"] = requests{Due: 1000, NotSent: 1000} }, "status: 0 of 1000"},
+		"too much was excused":              {func(r *soakReport) { r.Requests["settling"] = requests{Sent: 1000, OK: 949, Excused: 51} }, "settling: 51 of 1000 were excused"},
+		"one that was due in a short run":   {func(r *soakReport) { r.Requests["client"] = requests{Due: 11.9, Sent: 10, OK: 10} }, ""},
+		"all that were due in a short run":  {func(r *soakReport) { r.Requests["client"] = requests{Due: 11.9} }, "client: 0 of 12"},
+		"one Edge that left in a short run": {func(r *soakReport) { r.Requests["command"] = requests{Due: 40, Sent: 40, OK: 37, Excused: 3} }, ""},
+		"an Edge is away":                   {func(r *soakReport) { r.Missing = 1 }, "Edges that didn't come back: 1"},
+		"one was lost":                      {func(r *soakReport) { r.Books["lost"] = 1 }, "lost: 1"},
+		"it panicked":                       {func(r *soakReport) { r.Broken = []string{"panic: x"} }, "panic: x"},
+		"too short":                         {func(r *soakReport) { r.Samples = r.Samples[:5] }, "too little was seen"},
+		"ended too soon":                    {func(r *soakReport) { r.Interrupted = true }, "it was interrupted"},
 	} {
 		r := whole()
 		c.spoil(r)
