@@ -43,6 +43,7 @@ type Daemon struct {
 
 	mu        sync.Mutex
 	cmd       *exec.Cmd
+	began     time.Time
 	ended     chan struct{}
 	addresses Addresses
 }
@@ -108,13 +109,14 @@ func (d *Daemon) start(args []string) error {
 		out = file
 	}
 	cmd.Stdout, cmd.Stderr = out, out
+	began := time.Now()
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
 	d.mu.Lock()
-	d.cmd, d.ended = cmd, ended
+	d.cmd, d.began, d.ended = cmd, began, ended
 	d.mu.Unlock()
 	if d.opts.Started != nil {
 		if err := d.opts.Started(cmd.Process.Pid); err != nil {
@@ -173,6 +175,13 @@ func (d *Daemon) Process() measure.Process {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return measure.Process{Pid: d.cmd.Process.Pid}
+}
+
+// Began is when the process that was started last was started: how long it took to be ready counts from then.
+func (d *Daemon) Began() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.began
 }
 
 // Ended is closed when the process that was started last has ended.

@@ -23,6 +23,7 @@ type command struct {
 type commandBook struct {
 	young, old commandAge
 	turned     time.Time
+	keep       time.Duration
 }
 
 type commandAge struct {
@@ -30,14 +31,16 @@ type commandAge struct {
 	byID    map[string]*command // those that arrived at their Edge, by command_id
 }
 
-func newCommandBook() commandBook { return commandBook{young: newCommandAge(), old: newCommandAge()} }
+func newCommandBook() commandBook {
+	return commandBook{young: newCommandAge(), old: newCommandAge(), keep: Keep}
+}
 
 func newCommandAge() commandAge {
 	return commandAge{byNonce: map[string]*command{}, byID: map[string]*command{}}
 }
 
 func (b *commandBook) turn(now time.Time) {
-	if now.Sub(b.turned) > Keep {
+	if now.Sub(b.turned) > b.keep {
 		b.old, b.young, b.turned = b.young, newCommandAge(), now
 	}
 }
@@ -54,6 +57,13 @@ func (b *commandBook) id(commandID string) *command {
 		return c
 	}
 	return b.old.byID[commandID]
+}
+
+// KeepCommands has the entries of commands be good for this long, at least, and not only for Keep.
+func (l *Ledger) KeepCommands(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.commands.keep = d
 }
 
 // Ask opens an entry for a command to an Edge and gives the nonce that must travel in it.
@@ -130,6 +140,14 @@ func (l *Ledger) Known(edge int, commandID string) (nonce string, outcome iopv1.
 		return "", 0, false
 	}
 	return c.nonce, c.outcome, true
+}
+
+// Ran tells whether the command that was asked with this nonce reached its Edge. Of one that is forgotten that isn't known: false.
+func (l *Ledger) Ran(nonce string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.commands.nonce(nonce)
+	return c != nil && c.runs > 0
 }
 
 // Settled notes the result that a caller was shown for the command it asked with this nonce. It tells whether it is the one

@@ -3,7 +3,7 @@
 // given twice or to the wrong caller, and commands that were run twice, are counted and not guessed.
 //
 // A book entry lives for one to two minutes (Keep), so that a run of any length needs the same memory. No request of a run
-// may take longer.
+// may take longer. A run that looks back at its commands keeps those for longer (KeepCommands).
 package ledger
 
 import (

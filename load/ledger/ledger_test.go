@@ -219,6 +219,33 @@ func TestKnown(t *testing.T) {
 	}
 }
 
+func TestRan(t *testing.T) {
+	b := newBooks()
+	nonce, other := b.Ask(1), b.Ask(1)
+	b.Arrived(1, "op", nonce)
+	for of, want := range map[string]bool{nonce: true, other: false, "e-00001/99": false, "": false} {
+		if got := b.Ran(of); got != want {
+			t.Errorf("Ran(%q) is %v, want %v", of, got, want)
+		}
+	}
+}
+
+func TestCommandsAreKeptForLonger(t *testing.T) {
+	for keep, want := range map[time.Duration]bool{Keep: false, time.Hour: true} {
+		b := newBooks()
+		b.KeepCommands(keep)
+		nonce := b.Ask(1)
+		b.Arrived(1, "op", nonce)
+		for range 10 {
+			b.pass(2 * Keep)
+			b.Ask(1)
+		}
+		if got := b.Ran(nonce); got != want {
+			t.Errorf("commands are kept for %v: after %v Ran is %v, want %v", keep, 20*Keep, got, want)
+		}
+	}
+}
+
 func TestBooksAreBounded(t *testing.T) {
 	b := newBooks()
 	for range 10 * maxOpen {
