@@ -14,9 +14,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// toxiproxy 2.5.0 leaves a goroutine behind where latency is taken off a connection that ends while something is held up.
+// toxiproxy 2.5.0 leaves goroutines behind where a connection ends while something is held up.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*LatencyToxic).Pipe"))
+	const toxiproxy = "github.com/Shopify/toxiproxy/v2"
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"), goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
 }
 
 // A short run with the real daemon: one fault of each kind. How soon all is well again is for a machine that does nothing else
