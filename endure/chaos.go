@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"iop/load/daemon"
+	"iop/wire"
 )
 
 // chaosOptions say how large a run is.
@@ -42,6 +43,7 @@ type chaos struct {
 	proxied *testbed
 	proxy   *proxy
 	real    []*edgeProcess
+	pings   *pings
 	before  figures
 	pace    *pace
 
@@ -52,13 +54,20 @@ type chaos struct {
 	report   *chaosReport
 }
 
-// The daemon's time limits are short, so that what it has to end by itself fits between the faults.
+// The daemon's time limits are short, so that what it has to end by itself fits between the faults. The processes are pinged so
+// often that the records of an Edge would not be kept until they are judged.
 func (o *chaosOptions) config() string {
 	return fmt.Sprintf(`server: {id: chaos, http_listen: "127.0.0.1:0", wire_listen: "127.0.0.1:0", edge_wire_listen: "127.0.0.1:0", debug_listen: "127.0.0.1:0"}
-edges: {hello_timeout: 3s, write_timeout: 2s, heartbeat_interval: %v}
+edges: {hello_timeout: %v, write_timeout: 2s, heartbeat_interval: %v}
+audit: {edge_buffer: 4096}
 log: {format: json}
-`, o.heartbeat)
+`, helloTime, o.heartbeat)
 }
+
+const helloTime = 3 * time.Second
+
+// silence is how long the daemon waits for a word from an Edge, which is longer than it waits for a hello.
+func (o *chaosOptions) silence() time.Duration { return wire.SilentAfter(o.heartbeat) }
 
 // spareFiles is what the daemon needs beside a descriptor for each Edge: the HTTP connections of two loads, and some more.
 const spareFiles = 700
@@ -75,7 +84,7 @@ func runChaos(ctx context.Context, o chaosOptions) (*chaosReport, error) {
 	}
 	c := &chaos{opts: o, schedule: newSchedule(), freed: make(chan struct{}), books: map[string]uint64{},
 		limit: uint64(o.edges + o.proxied + o.real + spareFiles),
-		plan:  newPlan(o.seed, o.faults, o.duration, stage{o.edges, o.real, o.proxied})}
+		plan:  newPlan(o.seed, o.faults, o.duration, stage{o.edges, o.real, o.proxied, o.silence()})}
 	c.pace = startPace()
 	c.report = newChaosReport(c.plan)
 	c.report.Again = fmt.Sprintf("go run ./endure chaos --seed %d --faults %d --duration %v --edges %d --proxied %d",
@@ -89,7 +98,7 @@ func runChaos(ctx context.Context, o chaosOptions) (*chaosReport, error) {
 	c.perform(ctx, began)
 	c.report.TookS = time.Since(began).Seconds()
 	c.report.Interrupted = ctx.Err() != nil
-	c.finish()
+	c.finish(ctx)
 	c.report.judge()
 	return c.report, nil
 }
@@ -125,6 +134,7 @@ func (c *chaos) start(ctx context.Context, dir string) (err error) {
 	w.edgeWire = c.proxy.Listen
 	c.proxied = newTestbed("proxied", w, c.opts.proxied, rates{status: 20, commands: 10, readers: 1})
 	for _, f := range c.testbeds() {
+		f.ledger.KeepCommands(endless)
 		if err := f.begin(ctx); err != nil {
 			return fmt.Errorf("the Edges of %s don't connect: %w", f.name, err)
 		}
@@ -132,6 +142,7 @@ func (c *chaos) start(ctx context.Context, dir string) (err error) {
 	if !c.await(ctx, connectTime, c.allSteady) {
 		return errors.New("the fleet isn't steady before the first fault")
 	}
+	c.pings = startPings(ctx, c.ask, c.real)
 	return nil
 }
 
@@ -188,6 +199,9 @@ const patience = 30 * time.Second
 
 // one does a fault, and measures how long it takes from its end until all is well.
 func (c *chaos) one(ctx context.Context, f *fault) {
+	if f.Kind == daemonKilled { // what the daemon knows of commands ends with it
+		c.checkRecords(ctx, f)
+	}
 	if f.target() == theDaemon { // what fails meanwhile is the fault's doing
 		for _, bed := range c.testbeds() {
 			bed.traffic.Outage(true)
@@ -199,6 +213,9 @@ func (c *chaos) one(ctx context.Context, f *fault) {
 		c.fail(f, err.Error())
 	}
 	ended := time.Now()
+	if f.Kind == daemonKilled { // it was waited for until it is ready, which is part of being steady again
+		ended = c.daemon.Began()
+	}
 	steady := c.await(ctx, patience, func() bool { return c.steady(f) })
 	took := time.Since(ended)
 	if ctx.Err() != nil {
@@ -244,6 +261,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // close ends every process and connection, whatever was started of them.
 func (c *chaos) close() {
 	c.pace.close()
+	if c.pings != nil {
+		c.pings.end()
+	}
 	for _, f := range c.testbeds() {
 		f.close()
 	}

@@ -20,20 +20,25 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"), goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
 }
 
-// A short run with the real daemon: one fault of each kind. How soon all is well again is for a machine that does nothing else
-// to tell; here it is wanted that it is.
+// A short run with the real daemon: one fault of each kind, and a kill that comes late, when there are records to judge before it. How
+// soon all is well again is for a machine that does nothing else to tell; here it is wanted that it is.
 func TestChaos(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes half a minute")
+		t.Skip("it takes a minute")
 	}
 	var progress bytes.Buffer
-	r, err := runChaos(t.Context(), chaosOptions{seed: 3, faults: len(recipes), duration: 8 * time.Second, edges: 30, proxied: 6, real: 2,
-		within: patience, heartbeat: 6 * time.Second, progress: &progress})
+	r, err := runChaos(t.Context(), chaosOptions{seed: 33, faults: len(recipes), duration: 8 * time.Second, edges: 30, proxied: 6, real: 2,
+		within: patience, heartbeat: 4 * time.Second, progress: &progress})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, progress.String())
 	}
-	if !r.OK || r.Done != len(recipes) || len(r.Recoveries) != len(recipes) || r.Asked["status"] == 0 || r.Asked["command"] == 0 {
+	if !r.OK || r.Done != len(recipes) || len(r.Recoveries) != len(recipes) || r.Asked["status"] == 0 || r.Asked["command"] == 0 ||
+		r.Operations["edge.ping succeeded"] == 0 || r.Operations["edge.ping unknown"] == 0 {
 		t.Errorf("%s%s", progress.String(), r.text())
+	}
+	// All but the few that were asked just before the daemon was killed.
+	if least := int(r.Asked["command"]) * 9 / 10; r.Judged < least {
+		t.Errorf("%d operations were judged, and %d commands answered", r.Judged, r.Asked["command"])
 	}
 	path := filepath.Join(t.TempDir(), "report.json")
 	if err := writeReport(path, r); err != nil {

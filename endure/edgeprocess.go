@@ -3,11 +3,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
+	"time"
 )
 
 // edgeProcess is an iop-edge of its own.
@@ -62,4 +66,35 @@ func (e *edgeProcess) kill() {
 func (e *edgeProcess) broken() string {
 	said, _ := os.ReadFile(e.log.Name())
 	return string(forbidden.Find(said))
+}
+
+// pingPath is where a harmless command for an Edge is asked, for a record and not for an answer.
+func pingPath(id string) string { return "/edges/" + id + "/commands?wait=false" }
+
+const ping = `{"operation":"edge.ping","timeout":"5s"}`
+
+// pings are harmless commands to some Edges, one after the other.
+type pings struct {
+	enough context.CancelFunc
+	sender sync.WaitGroup
+}
+
+const pingEvery = 300 * time.Millisecond
+
+// startPings sends them until ctx ends, or they are ended. Whether one is taken is not looked at, for the Edge or the daemon may be away:
+// what is judged are the records of those that were.
+func startPings(ctx context.Context, ask *asker, edges []*edgeProcess) *pings {
+	ctx, enough := context.WithCancel(ctx)
+	p := &pings{enough: enough}
+	p.sender.Go(func() {
+		for n := 0; sleep(ctx, pingEvery); n++ {
+			_, _, _ = ask.do(ctx, http.MethodPost, pingPath(edges[n%len(edges)].id), []byte(ping))
+		}
+	})
+	return p
+}
+
+func (p *pings) end() {
+	p.enough()
+	p.sender.Wait()
 }

@@ -37,16 +37,15 @@ func (c *chaos) do(ctx context.Context, f *fault) error {
 	case edgeStopped:
 		return c.stopEdge(ctx, f)
 	case edgeKilled:
-		e := c.real[f.Edges[0]]
-		e.kill()
-		sleep(ctx, f.For)
-		return e.start()
+		return c.killEdge(ctx, f)
 	case linksReset:
 		c.direct.fleet.Drop(f.Edges)
 	case linksSilent:
 		c.direct.fleet.Behave(f.Edges, fleet.Mute, 0, f.For)
 		sleep(ctx, f.For)
-	case halfFrames:
+	case linksLongSilent:
+		return c.silenceLinks(ctx, f)
+	case halfFrames, halfFramesLong:
 		return c.halfFrames(ctx, f)
 	case deafClient:
 		return c.deafClient(ctx, f)
@@ -91,6 +90,61 @@ func (c *chaos) stopEdge(ctx context.Context, f *fault) error {
 	return e.signal(syscall.SIGCONT)
 }
 
+// killEdge kills an Edge that has a command and hasn't answered it. What is started afterwards has never heard of that.
+func (c *chaos) killEdge(ctx context.Context, f *fault) error {
+	e := c.real[f.Edges[0]]
+	if err := e.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	status, _, err := c.ask.do(ctx, http.MethodPost, pingPath(e.id), []byte(ping))
+	if err == nil && status != http.StatusAccepted {
+		err = fmt.Errorf("a command to %s was answered with status %d", e.id, status)
+	}
+	e.kill()
+	sleep(ctx, f.For)
+	return errors.Join(err, e.start())
+}
+
+// silenceLinks has links be silent for longer than the daemon bears: it has to end them before their Edges come back, and say why.
+func (c *chaos) silenceLinks(ctx context.Context, f *fault) error {
+	back := time.Now().Add(f.For)
+	c.direct.fleet.Behave(f.Edges, fleet.Mute, 0, f.For)
+	defer func() { sleep(ctx, time.Until(back)) }()
+	sleep(ctx, c.opts.silence())
+	wrong := ""
+	ended := c.await(ctx, endTime, func() bool {
+		wrong = ""
+		for _, n := range f.Edges {
+			if wrong = c.notTimedOut(c.direct.id(n)); wrong != "" {
+				return false
+			}
+		}
+		return true
+	})
+	if !ended {
+		return unlessInterrupted(ctx, errors.New(wrong))
+	}
+	return nil
+}
+
+// edgeView is what is looked at in an Edge's view.
+type edgeView struct {
+	Connected bool   `json:"connected"`
+	Reason    string `json:"disconnect_reason"`
+}
+
+// notTimedOut tells how an Edge is shown whose connection the daemon must have ended for its silence; "" when it is as it must be.
+func (c *chaos) notTimedOut(id string) string {
+	var view edgeView
+	if err := c.ask.get("/edges/"+id, &view); err != nil {
+		return err.Error()
+	}
+	if view.Connected || view.Reason != "heartbeat_timeout" {
+		return fmt.Sprintf("%s was silent: connected %v, disconnect_reason %q", id, view.Connected, view.Reason)
+	}
+	return ""
+}
+
 func (c *chaos) spoilProxy(ctx context.Context, f *fault, kind string, attributes map[string]int) error {
 	err := c.proxy.spoil(kind, 1, attributes)
 	sleep(ctx, f.For)
@@ -102,7 +156,7 @@ func (c *chaos) spoilProxy(ctx context.Context, f *fault, kind string, attribute
 // links that were given up come behind those of newer ones, and take their place.
 func (c *chaos) reorder(ctx context.Context, f *fault) error {
 	const rounds = 3
-	late := 200*time.Millisecond + 3*time.Duration(f.Size)*time.Millisecond
+	late := f.late()
 	var err error
 	c.proxied.fleet.Unsettle(func() {
 		err = c.proxy.spoil("latency", 0.5, map[string]int{"latency": int(late.Milliseconds())})
@@ -112,11 +166,19 @@ func (c *chaos) reorder(ctx context.Context, f *fault) error {
 		}
 		// Until what was held has come through in both directions: toxiproxy 2.5.0 can't be healed while it holds something for an
 		// Edge that has gone, and waits for ever.
-		sleep(ctx, 2*late+time.Second)
+		sleep(ctx, f.letGo())
 		c.proxy.heal()
 	})
 	return err
 }
+
+// late is what the proxy adds, one way, while it reorders.
+func (f *fault) late() time.Duration {
+	return 200*time.Millisecond + 3*time.Duration(f.Size)*time.Millisecond
+}
+
+// letGo is how long it surely holds nothing any more after the last links were given up: a late hello's answer is late, too.
+func (f *fault) letGo() time.Duration { return 2*f.late() + 500*time.Millisecond }
 
 // fillTime is how long the daemon may take to accept as many connections as it has descriptors.
 const fillTime = 10 * time.Second

@@ -3,9 +3,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 )
 
@@ -73,15 +73,8 @@ func (c *chaos) look(f *fault) {
 	}
 }
 
-const (
-	// settleTime is for commands under way, and for what the daemon still ends by its own time limits.
-	settleTime = 30 * time.Second
-	// pageSize keeps an answer under maxAnswer, also when each command is one of those for an Edge that never reads.
-	pageSize = 20
-)
-
 // finish ends the load and looks at what is left.
-func (c *chaos) finish() {
+func (c *chaos) finish(ctx context.Context) {
 	if c.report.Dead {
 		return
 	}
@@ -93,8 +86,9 @@ func (c *chaos) finish() {
 			c.report.Excused[name] += n.Excused
 		}
 	}
+	c.pings.end()
 	c.look(nil)
-	c.checkOperations()
+	c.checkRecords(ctx, nil)
 	for _, e := range c.real {
 		if said := e.broken(); said != "" {
 			c.fail(nil, e.id+" printed "+said)
@@ -108,48 +102,6 @@ func (c *chaos) finish() {
 	c.checkLeaks()
 	if err := c.daemon.Stop(); err != nil {
 		c.fail(nil, err.Error())
-	}
-}
-
-// checkOperations wants every command settled, or unknown with a reason.
-func (c *chaos) checkOperations() {
-	var wrong []string
-	for by := time.Now().Add(settleTime); ; time.Sleep(time.Second) {
-		states, unsettled, err := c.operations()
-		if err != nil {
-			unsettled = []string{err.Error()}
-		}
-		c.report.Operations, wrong = states, unsettled
-		if len(wrong) == 0 || time.Now().After(by) {
-			break
-		}
-	}
-	if len(wrong) > 0 {
-		c.fail(nil, fmt.Sprintf("%d operations: %s", len(wrong), strings.Join(wrong[:min(5, len(wrong))], "; ")))
-	}
-}
-
-// operations counts them by state and gives those that are not as they must be.
-func (c *chaos) operations() (states map[string]int, wrong []string, err error) {
-	states = map[string]int{}
-	for path := fmt.Sprintf("/fleet/operations?limit=%d", pageSize); ; {
-		var page struct {
-			Operations []operation `json:"operations"`
-			Next       string      `json:"next_cursor"`
-		}
-		if err := c.ask.get(path, &page); err != nil {
-			return states, wrong, err
-		}
-		for i := range page.Operations {
-			states[page.Operations[i].State]++
-			if s := page.Operations[i].unsettled(); s != "" {
-				wrong = append(wrong, s)
-			}
-		}
-		if page.Next == "" {
-			return states, wrong, nil
-		}
-		path = fmt.Sprintf("/fleet/operations?limit=%d&cursor=%s", pageSize, page.Next)
 	}
 }
 

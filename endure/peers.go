@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -22,7 +24,8 @@ import (
 // dialTime is for a connection to a daemon on this machine.
 const dialTime = 3 * time.Second
 
-// halfFrames has peers send half a frame, half of them before a hello and half of them after it, and hang or close at once.
+// halfFrames has peers send half a frame, half of them before a hello and half of them after it, and hang or close at once. Those
+// that hang for long the Control Plane has to close, by its limit for a hello and by that for silence, and say why.
 func (c *chaos) halfFrames(ctx context.Context, f *fault) error {
 	conns, address := make([]net.Conn, 0, len(f.Edges)), c.daemon.Addresses().EdgeWire
 	defer func() {
@@ -36,7 +39,7 @@ func (c *chaos) halfFrames(ctx context.Context, f *fault) error {
 			return fmt.Errorf("a peer's connection: %w", err)
 		}
 		conns = append(conns, conn)
-		id := fmt.Sprintf("half-%d-%d", f.Number, i)
+		id := f.peer(i)
 		hello, snapshot := helloFrame(id), snapshotFrame(id)
 		said := hello[:len(hello)/2]
 		if i%2 == 1 {
@@ -46,10 +49,38 @@ func (c *chaos) halfFrames(ctx context.Context, f *fault) error {
 			return fmt.Errorf("a peer's connection: %w", err)
 		}
 	}
-	if closes := f.Size%2 == 0; !closes {
-		sleep(ctx, f.For)
+	if f.Kind == halfFrames {
+		if closes := f.Size%2 == 0; !closes {
+			sleep(ctx, f.For)
+		}
+		return nil
+	}
+	if !sleep(ctx, f.For) {
+		return nil
+	}
+	if n := stillOpen(conns); n > 0 {
+		return fmt.Errorf("%d of %d peers sent half a frame and are not closed after %v", n, len(conns), f.For)
+	}
+	for i := 1; i < len(conns); i += 2 {
+		if wrong := c.notTimedOut(f.peer(i)); wrong != "" {
+			return errors.New(wrong)
+		}
 	}
 	return nil
+}
+
+// peer names a peer of a fault.
+func (f *fault) peer(i int) string { return fmt.Sprintf("half-%d-%d", f.Number, i) }
+
+// stillOpen counts the connections that the other side hasn't closed.
+func stillOpen(conns []net.Conn) (open int) {
+	for _, conn := range conns {
+		_ = conn.SetReadDeadline(time.Now().Add(lookEvery))
+		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+			open++
+		}
+	}
+	return open
 }
 
 func helloFrame(id string) []byte {
@@ -116,6 +147,9 @@ func maskedPings(n int) []byte {
 // interrupted tells whether the run was ended, and not only the time of the fault.
 func interrupted(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 
+// deafPrefix is of the ids of Edges that never read, and never come back.
+const deafPrefix = "deaf-"
+
 // deafEdge is sent large commands, and says its heartbeats, but never reads. The Control Plane has to close it, and say why.
 func (c *chaos) deafEdge(ctx context.Context, f *fault) error {
 	conn, err := deafDialer().DialContext(ctx, "tcp", c.daemon.Addresses().EdgeWire)
@@ -123,17 +157,14 @@ func (c *chaos) deafEdge(ctx context.Context, f *fault) error {
 		return fmt.Errorf("an Edge's connection: %w", err)
 	}
 	defer conn.Close()
-	id := fmt.Sprintf("deaf-%d", f.Number)
+	id := fmt.Sprintf("%s%d", deafPrefix, f.Number)
 	if _, err := conn.Write(append(helloFrame(id), snapshotFrame(id)...)); err != nil {
 		return fmt.Errorf("an Edge's connection: %w", err)
 	}
 	beating, enough := context.WithCancel(ctx)
 	defer enough()
 	go beat(beating, conn)
-	var view struct {
-		Connected bool   `json:"connected"`
-		Reason    string `json:"disconnect_reason"`
-	}
+	var view edgeView
 	if !c.await(ctx, f.For, func() bool { return c.ask.get("/edges/"+id, &view) == nil && view.Connected }) {
 		return unlessInterrupted(ctx, fmt.Errorf("%s said hello, and is not shown as connected within %v", id, f.For))
 	}

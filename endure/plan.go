@@ -12,29 +12,31 @@ type faultKind string
 
 // Kinds.
 const (
-	daemonStopped faultKind = "daemon stopped"
-	daemonKilled  faultKind = "daemon killed"
-	tableFull     faultKind = "descriptors full"
-	logBlocked    faultKind = "log blocked"
-	logSlow       faultKind = "log slow"
-	edgeStopped   faultKind = "edge stopped"
-	edgeKilled    faultKind = "edge killed"
-	linksReset    faultKind = "links reset"
-	linksSilent   faultKind = "links black-holed"
-	halfFrames    faultKind = "half frames"
-	deafClient    faultKind = "client never reads"
-	deafEdge      faultKind = "edge never reads"
-	proxySlow     faultKind = "proxy adds latency"
-	proxySliced   faultKind = "proxy slices"
-	proxyCut      faultKind = "proxy cuts"
-	proxyReorders faultKind = "proxy reorders"
+	daemonStopped   faultKind = "daemon stopped"
+	daemonKilled    faultKind = "daemon killed"
+	tableFull       faultKind = "descriptors full"
+	logBlocked      faultKind = "log blocked"
+	logSlow         faultKind = "log slow"
+	edgeStopped     faultKind = "edge stopped"
+	edgeKilled      faultKind = "edge killed"
+	linksReset      faultKind = "links reset"
+	linksSilent     faultKind = "links black-holed"
+	linksLongSilent faultKind = "links black-holed for long"
+	halfFrames      faultKind = "half frames"
+	halfFramesLong  faultKind = "half frames for long"
+	deafClient      faultKind = "client never reads"
+	deafEdge        faultKind = "edge never reads"
+	proxySlow       faultKind = "proxy adds latency"
+	proxySliced     faultKind = "proxy slices"
+	proxyCut        faultKind = "proxy cuts"
+	proxyReorders   faultKind = "proxy reorders"
 )
 
 // recipe is how faults of a kind are drawn.
 type recipe struct {
 	name     faultKind
 	cards    int           // in a deck: how often it comes, beside others
-	min, max time.Duration // how long it lasts
+	min, max time.Duration // how long it lasts; if it is for long, beyond what the daemon waits for
 	target   target
 	most     int // Edges or peers of one fault
 }
@@ -51,6 +53,9 @@ const (
 	theProxy
 )
 
+// endTime is how long after its time limit the daemon may take to end a connection.
+const endTime = 2 * time.Second
+
 var recipes = []recipe{
 	{daemonStopped, 1, 200 * time.Millisecond, 6 * time.Second, theDaemon, 0},
 	{daemonKilled, 1, 0, 0, theDaemon, 0},
@@ -60,8 +65,10 @@ var recipes = []recipe{
 	{edgeStopped, 2, 500 * time.Millisecond, 7 * time.Second, realEdge, 1},
 	{edgeKilled, 3, 0, time.Second, realEdge, 1},
 	{linksReset, 4, 0, 0, someEdges, 30},
-	{linksSilent, 4, time.Second, 5 * time.Second, someEdges, 10},
-	{halfFrames, 4, 0, 3 * time.Second, peers, 20},
+	{linksSilent, 4, time.Second, 3 * time.Second, someEdges, 10},
+	{linksLongSilent, 1, endTime + time.Second, endTime + 5*time.Second, someEdges, 10},
+	{halfFrames, 4, 0, 2 * time.Second, peers, 20},
+	{halfFramesLong, 1, endTime, endTime + time.Second, peers, 20},
 	{deafClient, 1, 15 * time.Second, 15 * time.Second, peers, 1},
 	{deafEdge, 2, 15 * time.Second, 15 * time.Second, peers, 1},
 	{proxySlow, 2, 300 * time.Millisecond, 2 * time.Second, theProxy, 0},
@@ -89,20 +96,31 @@ type plan struct {
 }
 
 // stage is what there is to do something to.
-type stage struct{ edges, real, proxied int }
+type stage struct {
+	edges, real, proxied int
+	silence              time.Duration // that the daemon bears
+}
 
 // newPlan draws a plan. The same arguments give the same plan. The first faults are one of each kind, if there are that many;
-// after them each kind comes as often as it has cards.
+// after them each kind comes as often as it has cards. In the last quarter the daemon isn't killed, so that what it holds at the end
+// it may have gathered for long.
 func newPlan(seed uint64, n int, lasts time.Duration, on stage) plan {
 	r := rand.New(rand.NewPCG(seed, 0))
 	p := plan{Seed: seed, Faults: make([]fault, 0, n)}
 	deck := shuffled(r, recipes, func(recipe) int { return 1 })
-	for i := range n {
+	top := func() (k recipe) {
 		if len(deck) == 0 {
 			deck = shuffled(r, recipes, func(k recipe) int { return k.cards })
 		}
-		f := deck[0].draw(r, on)
-		deck = deck[1:]
+		k, deck = deck[0], deck[1:]
+		return k
+	}
+	for i := range n {
+		k := top()
+		for k.name == daemonKilled && i >= n-n/4 {
+			k = top()
+		}
+		f := k.draw(r, on)
 		f.Number = i + 1
 		f.At = time.Duration((float64(i) + r.Float64()) / float64(n) * float64(lasts))
 		p.Faults = append(p.Faults, f)
@@ -124,6 +142,9 @@ func (k recipe) draw(r *rand.Rand, on stage) fault {
 	f := fault{Kind: k.name, For: k.min, Size: 1 + r.IntN(200)}
 	if k.max > k.min {
 		f.For += time.Duration(r.Int64N(int64(k.max - k.min)))
+	}
+	if k.name == linksLongSilent || k.name == halfFramesLong {
+		f.For += on.silence
 	}
 	switch k.target {
 	case realEdge:

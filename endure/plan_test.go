@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var wide = stage{edges: 100, real: 3, proxied: 20}
+var wide = stage{edges: 100, real: 3, proxied: 20, silence: 5 * time.Second}
 
 func TestSameSeedSamePlan(t *testing.T) {
 	for _, seed := range []uint64{0, 1, 42, 1 << 63} {
@@ -59,14 +59,87 @@ func TestPlan(t *testing.T) {
 	}
 	for _, k := range recipes {
 		want := n * k.cards / cards
+		if k.name == daemonKilled {
+			want = want * 3 / 4
+		}
 		if got := counts[k.name]; got < want-k.cards-1 || got > want+k.cards+1 {
 			t.Errorf("%s comes %d times, want some %d", k.name, got, want)
 		}
 	}
 }
 
+// What is judged at the end, the daemon has had a quarter of the run to gather.
+func TestNoKillInTheLastQuarter(t *testing.T) {
+	for seed := range uint64(20) {
+		for _, n := range []int{4, len(recipes), 100, 500} {
+			for i, f := range newPlan(seed, n, time.Minute, wide).Faults {
+				if f.Kind == daemonKilled && i >= n-n/4 {
+					t.Errorf("seed %d: fault %d of %d kills the daemon", seed, i+1, n)
+				}
+			}
+		}
+	}
+}
+
+// What is there for the daemon to end by itself, it has the time to end.
+func TestLongFaultsOutlastTheDaemonsLimits(t *testing.T) {
+	for _, f := range newPlan(7, 500, 10*time.Minute, wide).Faults {
+		if (f.Kind == linksLongSilent || f.Kind == halfFramesLong) && f.For < max(helloTime, wide.silence)+endTime {
+			t.Errorf("fault %d, %s, lasts %v", f.Number, f.Kind, f.For)
+		}
+	}
+}
+
+// As many faults as make chaos does are done in about the time that it says, though some wait for others.
+func TestAPlanFitsItsTime(t *testing.T) {
+	const lasts = 10 * time.Minute
+	for seed := range uint64(10) {
+		p := newPlan(seed, 500, lasts, stage{edges: 300, real: 3, proxied: 60, silence: 5 * time.Second})
+		if got := timeOf(&p); got > lasts+lasts/20 {
+			t.Errorf("seed %d: it takes %v", seed, got)
+		}
+	}
+}
+
+// timeOf is how long a plan takes at least.
+func timeOf(p *plan) (at time.Duration) {
+	const after = 200 * time.Millisecond // it is steady again
+	s, ends := newSchedule(), map[*fault]time.Duration{}
+	endOne := func() {
+		var first *fault
+		for f, end := range ends {
+			if first == nil || end < ends[first] {
+				first = f
+			}
+		}
+		at = max(at, ends[first])
+		s.end(first)
+		delete(ends, first)
+	}
+	for i := range p.Faults {
+		f := &p.Faults[i]
+		for at = max(at, f.At); !s.begin(f); {
+			endOne()
+		}
+		lasts := f.For
+		switch f.Kind {
+		case deafClient, deafEdge: // the daemon ends them
+			lasts = 3 * time.Second
+		case proxyReorders:
+			lasts += f.letGo()
+		case daemonKilled: // it starts, and the records are looked at before
+			lasts = 2 * time.Second
+		}
+		ends[f] = at + lasts + after
+	}
+	for len(ends) > 0 {
+		endOne()
+	}
+	return at
+}
+
 func TestFewFaults(t *testing.T) {
-	if p := newPlan(1, 3, time.Second, stage{1, 1, 1}); len(p.Faults) != 3 {
+	if p := newPlan(1, 3, time.Second, stage{1, 1, 1, time.Second}); len(p.Faults) != 3 {
 		t.Errorf("%d faults, want 3", len(p.Faults))
 	}
 }

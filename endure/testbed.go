@@ -45,6 +45,7 @@ const (
 	lastRetry     = time.Second // so that the Control Plane has most of the time that an Edge has to be back
 	pushEvery     = 5 * time.Second
 	closeTime     = 10 * time.Second
+	endless       = 24 * time.Hour // what lasts until it is ended
 	connectTime   = 60 * time.Second
 	summaryRate   = 1
 )
@@ -58,7 +59,7 @@ func newTestbed(name string, w where, edges int, r rates) *testbed {
 	})
 	b.traffic = traffic.New(traffic.Options{
 		HTTP: w.http, Wire: w.clientWire, Edges: edges, IDPrefix: prefix, Ledger: b.ledger, Calm: b.fleet.Calm,
-		Duration:   24 * time.Hour, // it is ended
+		Duration:   endless,
 		StatusRate: r.status, SummaryRate: summaryRate, CommandRate: r.commands, ClientRate: r.clients,
 		Timeout: requestTime, CommandTimeout: requestTime, PhasedPercent: phasedPercent, PhaseDelay: phaseDelay, Readers: r.readers,
 	})

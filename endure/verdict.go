@@ -41,7 +41,9 @@ type chaosReport struct {
 	Recoveries  []recovery        `json:"recoveries"`
 	Asked       map[string]uint64 `json:"asked"`      // requests that were answered as they must be, by kind
 	Excused     map[string]uint64 `json:"excused"`    // that failed because of a fault
-	Operations  map[string]int    `json:"operations"` // at the end, by state
+	Judged      int               `json:"judged"`     // operations, before each kill of the daemon and at the end
+	Operations  map[string]int    `json:"operations"` // of those, by operation and state
+	Unjudged    int               `json:"unjudged"`   // that the daemon didn't keep until then
 	Before      figures           `json:"before"`
 	After       figures           `json:"after"`
 	Failures    []failure         `json:"failures"`
@@ -64,6 +66,15 @@ func (r *chaosReport) judge() {
 	r.OK = len(r.Failures) == 0 && r.Done == len(r.Plan.Faults) && !r.Interrupted
 }
 
+// addRecords adds what was found of the records of one life of the daemon.
+func (r *chaosReport) addRecords(j *judged) {
+	for name, n := range j.counts {
+		r.Operations[name] += n
+		r.Judged += n
+	}
+	r.Unjudged += j.dropped
+}
+
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // grown names what grew in the books since they were last looked at, and by how much.
@@ -75,33 +86,6 @@ func grown(before, now map[string]uint64) string {
 		}
 	}
 	return strings.Join(more, "; ")
-}
-
-// operation is what is looked at in the record of a command.
-type operation struct {
-	ID      string `json:"operation_id"`
-	State   string `json:"state"`
-	Message string `json:"message"`
-	Events  []struct {
-		Phase   string `json:"phase"`
-		Message string `json:"message"`
-	} `json:"events"`
-}
-
-// unsettled says what is wrong with an operation when nothing is under way any more, or "".
-func (o *operation) unsettled() string {
-	switch o.State {
-	case "succeeded", "failed", "rejected", "cancelled", "expired":
-		return ""
-	case "unknown":
-		for _, e := range o.Events {
-			if e.Phase == "unknown" && e.Message != "" {
-				return ""
-			}
-		}
-		return o.ID + " is unknown without a reason"
-	}
-	return o.ID + " is still " + o.State
 }
 
 // figures are what a daemon holds.

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -23,26 +22,6 @@ func TestGrown(t *testing.T) {
 	} {
 		if got := grown(c.before, c.now); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
-		}
-	}
-}
-
-func TestUnsettled(t *testing.T) {
-	for _, c := range []struct{ json, want string }{
-		{`{"operation_id":"1","state":"succeeded"}`, ""},
-		{`{"operation_id":"1","state":"expired"}`, ""},
-		{`{"operation_id":"1","state":"running"}`, "1 is still running"},
-		{`{"operation_id":"1","state":"sent"}`, "1 is still sent"},
-		{`{"operation_id":"1","state":"unknown","events":[{"phase":"unknown","message":"the connection ended"}]}`, ""},
-		{`{"operation_id":"1","state":"unknown","events":[{"phase":"unknown","message":null}]}`, "1 is unknown without a reason"},
-		{`{"operation_id":"1","state":"unknown","events":[{"phase":"accepted","message":"yes"}]}`, "1 is unknown without a reason"},
-	} {
-		var o operation
-		if err := json.Unmarshal([]byte(c.json), &o); err != nil {
-			t.Fatal(err)
-		}
-		if got := o.unsettled(); got != c.want {
-			t.Errorf("%s: %q, want %q", c.json, got, c.want)
 		}
 	}
 }
