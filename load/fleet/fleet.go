@@ -27,7 +27,7 @@ type Fleet struct {
 	shards    []*shard
 	calm      []calm
 	links     []atomic.Int32 // of each Edge and its clone, those whose hello was accepted
-	unsettled atomic.Int32 // calls of Unsettle under way
+	unsettled atomic.Int32   // calls of Unsettle under way
 	stats     stats
 	model     model
 
