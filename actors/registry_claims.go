@@ -57,10 +57,10 @@ func (r *registry) granted(ctx actor.Context, m *claimAsk, v verdict) {
 	} else {
 		r.sys.counters.takeovers.Add(1)
 		r.publish(ctx, &Event{EdgeID: id, Kind: EdgeSuperseded, Message: connectedSentence(v.granted)})
-		ctx.Send(v.superseded.pid, &superseded{view: v.granted})
-	}
-	if v.conflict {
-		r.publish(ctx, &Event{EdgeID: id, Kind: EdgeConflict, Message: conflictSentence(v)})
+		if v.conflict {
+			r.publish(ctx, &Event{EdgeID: id, Kind: EdgeConflict, Message: conflictSentence(v)})
+		}
+		ctx.Send(v.superseded.pid, &superseded{view: v.granted}) // behind the events: what it then loses has its own
 	}
 	ctx.Send(m.pid, &decided{token: v.granted.token, interval: interval})
 	ctx.Send(r.sys.operations, &edgeBack{edgeID: id, token: v.granted.token})

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -98,6 +100,31 @@ func TestClones(t *testing.T) {
 		connectAs(t, s, helloOf("e1", "g")) // the owner is gone
 		fleet, v = view(t, s, "e1")
 		wantEqual(t, "owner, conflict", []any{v.InstanceID, fleet.InConflict(v)}, []any{"g", false})
+	})
+}
+
+// A conflict is told of before what the takeover that made it ends: behind the events, the older connection is told. All that the
+// registry says comes to one mailbox here, in the order in which it says it.
+func TestAConflictIsToldBeforeWhatItEnds(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		var said []string
+		probe := s.root().Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+			switch m := ctx.Message().(type) {
+			case *publish:
+				said = append(said, string(m.event.Kind))
+			case *superseded:
+				said = append(said, "superseded")
+			}
+		}))
+		operations := s.operations
+		s.operations = probe
+		for i := range 6 {
+			said = nil
+			s.root().Send(s.registry, &claimAsk{pid: probe, hello: helloOf("e1", string(rune('a'+i))), pulse: &Pulse{}})
+			synctest.Wait()
+		}
+		wantEqual(t, "said", said, []string{"edge_superseded", "edge_conflict", "superseded"})
+		s.operations = operations
 	})
 }
 
