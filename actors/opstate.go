@@ -150,7 +150,10 @@ func (o *Operation) onError(code iopv1.ErrorCode, at time.Time) step {
 		return step{}
 	}
 	n := *o
-	n.State, n.RespondedAt, n.FinishedAt = Failed, at, at
+	n.State, n.FinishedAt = Failed, at
+	if n.RespondedAt.IsZero() {
+		n.RespondedAt = at
+	}
 	switch code {
 	case iopv1.ErrorCode_ERROR_CODE_UNIMPLEMENTED, iopv1.ErrorCode_ERROR_CODE_INVALID_ARGUMENT, iopv1.ErrorCode_ERROR_CODE_PERMISSION_DENIED:
 		n.State = Rejected

@@ -192,3 +192,14 @@ func phasesOf(o *Operation) (list []string) {
 	}
 	return list
 }
+
+// Whatever an Edge says later, it responded when it first did.
+func TestRespondedOnce(t *testing.T) {
+	accepted := operationIn(Accepted)
+	for what, s := range map[string]step{
+		"an error":   accepted.onError(iopv1.ErrorCode_ERROR_CODE_INTERNAL, at(9)),
+		"an outcome": accepted.onAnswer(iopv1.CommandOutcome_COMMAND_OUTCOME_FAILED, "", nil, at(9)),
+	} {
+		wantEqual(t, what, []any{s.next.State, s.next.RespondedAt.Equal(accepted.RespondedAt), s.next.FinishedAt.Equal(at(9))}, []any{Failed, true, true})
+	}
+}
