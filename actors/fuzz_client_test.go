@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	"github.com/rs/zerolog"
 	"google.golang.org/protobuf/proto"
 
 	iopv1 "iop/proto/iop/v1"
@@ -16,12 +17,14 @@ import (
 )
 
 // FuzzClientConnection says whatever comes to a Client's mind, over a real WebSocket. Whatever it is, what comes back are
-// Envelopes, the connection ends, and another Client is still answered.
+// Envelopes, nothing panics, the connection ends, and another Client is still answered.
 func FuzzClientConnection(f *testing.F) {
 	for _, b := range [][]byte{{}, {0}, {0, 1}, {1}, {0, 0}, {0, 2, 7}, {0, 3, 0}, {2, 9}, {3, 1, 65}, {0, 4, 3, 1, 2, 3}, {5}, {0, 5, 6, 1}, {0, 7, 1, 8}, {0, 1, 1, 1, 6, 2, 1}} {
 		f.Add(b)
 	}
-	s := NewSystem(testOptions())
+	opts, log := testOptions(), &panicLog{}
+	opts.Log = zerolog.New(log)
+	s := NewSystem(opts)
 	f.Cleanup(s.Stop)
 	front, err := NewClientFront(s, nil)
 	if err != nil {
@@ -45,6 +48,7 @@ func FuzzClientConnection(f *testing.F) {
 	n := 0
 	f.Fuzz(func(t *testing.T, b []byte) {
 		n++
+		defer log.check(t)
 		ws := dial(t)
 		defer ws.Close()
 		for len(b) > 0 && sayOdd(ws, &b) == nil {

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"github.com/rs/zerolog"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -52,37 +55,33 @@ func FuzzHello(f *testing.F) {
 	})
 }
 
-// FuzzEdgeConnection says whatever comes to an Edge's mind after a good hello, to a real System with a status, a
-// command and a question under way. Both are answered at the end of the connection at the latest, and another Edge is still served.
+// FuzzEdgeConnection says whatever comes to an Edge's mind to a real System: with nothing before it, or after a good hello and with a
+// status, a command and a question under way, which it may answer. Whatever it is, nothing panics, those who asked are answered at the
+// end of the connection at the latest, and another Edge is still served.
 func FuzzEdgeConnection(f *testing.F) {
 	for _, b := range [][]byte{{}, {0, 1}, {1, 1, 0}, {2, 2, 1}, {3, 0, 0, 1, 3, 0, 0, 3}, {4, 0}, {5}, {6, 2}, {7, 0, 0}, {8}, {9, 3, 1},
-		{10, 1, 5}, {11, 1}, {12}, {13, 3, 1, 2, 3}, {14, 0, 0, 0}, {15, 2}, {3, 0, 0, 2, 2, 2, 2, 2, 2, 1, 0}, {0, 1, 2, 2, 2, 8}} {
-		f.Add(b)
+		{10, 1, 5}, {11, 1}, {12}, {13, 3, 1, 2, 3}, {14, 0, 0, 0}, {15, 2}, {3, 0, 0, 2, 2, 2, 2, 2, 2, 1, 0}, {0, 1, 2, 2, 2, 8},
+		{0, 1, 0, 0, 1, 1}, {1, 2, 0, 0, 2}, {9, 3, 0, 1, 0, 2}, {6, 1, 0, 9}, {6, 2, 0, 9}, {6, 3, 0, 9}, {5, 0, 0, 0, 7, 0, 1}} {
+		f.Add(append([]byte{0}, b...))
+		f.Add(append([]byte{1}, b...))
 	}
-	s := fuzzSystem(f)
+	s, log := fuzzSystem(f)
 	n := 0
 	f.Fuzz(func(t *testing.T, b []byte) {
 		n++
-		id := fmt.Sprint("fuzz", n)
-		script := &script{b: b, edgeID: id}
+		defer log.check(t)
+		script := &script{b: b, edgeID: fmt.Sprint("fuzz", n)}
 		ours, theirs := net.Pipe()
 		s.hellos <- struct{}{}
 		s.root().Send(s.registry, &accepted{newcomer{conn: theirs}})
 		peer := newFakeEdge(t, ours)
 		peer.in = make(chan *iopv1.Envelope, 256) // more than one input can be answered with
 		go peer.pump()
-		peer.send(helloEnvelope(hello(id)))
-		soon(t, peer.in)
 		status, command := make(chanSink, 1), make(chan CommandReply, 1)
-		s.root().Send(s.registry, &statusAsk{edgeID: id, timeout: time.Minute, deadline: s.clock.mono() + int64(time.Minute), to: status})
-		s.root().Send(s.operations, &commandAsk{ask: commandFor(id), request: &iopv1.EdgeCommandRequest{Operation: "o"}, to: command})
-		for range 2 { // they come in any order
-			if c := soon(t, peer.in).GetEdgeCommandRequest(); c != nil {
-				script.commandID = c.CommandId
-			}
+		script.greeted = script.byte()%2 == 0
+		if script.greeted {
+			greet(t, s, peer, script, status, command)
 		}
-		s.root().Send(s.registry, &queryCommand{edgeID: id, operationID: script.commandID})
-		soon(t, peer.in)
 		_ = ours.SetWriteDeadline(time.Now().Add(20 * time.Second))
 		if _, err := ours.Write(script.frames()); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatal("the Control Plane reads no more")
@@ -90,8 +89,10 @@ func FuzzEdgeConnection(f *testing.F) {
 		ours.Close()
 		for range peer.in { // ends, and so do its goroutines
 		}
-		soon(t, (<-chan StatusReply)(status))
-		soon(t, command)
+		if script.greeted {
+			soon(t, (<-chan StatusReply)(status))
+			soon(t, command)
+		}
 		if n%8 != 0 {
 			return
 		}
@@ -101,9 +102,23 @@ func FuzzEdgeConnection(f *testing.F) {
 	})
 }
 
+// greet says a good hello, and has the Edge asked for what the script may answer.
+func greet(t *testing.T, s *System, peer *fakeEdge, script *script, status chanSink, command chan CommandReply) {
+	peer.send(helloEnvelope(hello(script.edgeID)))
+	soon(t, peer.in)
+	s.root().Send(s.registry, &statusAsk{edgeID: script.edgeID, timeout: time.Minute, deadline: s.clock.mono() + int64(time.Minute), to: status})
+	script.requests[0] = soon(t, peer.in).Id
+	s.root().Send(s.operations, &commandAsk{ask: commandFor(script.edgeID), request: &iopv1.EdgeCommandRequest{Operation: "o"}, to: command})
+	m := soon(t, peer.in)
+	script.requests[1], script.commandID = m.Id, m.GetEdgeCommandRequest().CommandId
+	s.root().Send(s.registry, &queryCommand{edgeID: script.edgeID, operationID: script.commandID})
+	script.requests[2] = soon(t, peer.in).Id
+}
+
 // fuzzSystem is one System for all inputs of a process, with an Edge that always answers.
-func fuzzSystem(f *testing.F) *System {
-	opts := testOptions()
+func fuzzSystem(f *testing.F) (*System, *panicLog) {
+	opts, log := testOptions(), &panicLog{}
+	opts.Log = zerolog.New(log)
 	opts.Table.HeartbeatInterval = time.Hour
 	s := NewSystem(opts)
 	f.Cleanup(s.Stop)
@@ -131,7 +146,24 @@ func fuzzSystem(f *testing.F) *System {
 	for s.Metrics().EdgesConnected == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	return s
+	return s, log
+}
+
+// panicLog keeps what the log says of a panic. Actors survive theirs, so that nothing else tells.
+type panicLog struct{ last atomic.Pointer[string] }
+
+func (p *panicLog) Write(b []byte) (int, error) {
+	if line := string(b); strings.Contains(line, "panicked") {
+		p.last.Store(&line)
+	}
+	return len(b), nil
+}
+
+func (p *panicLog) check(t *testing.T) {
+	t.Helper()
+	if line := p.last.Swap(nil); line != nil {
+		t.Error(*line)
+	}
 }
 
 func soon[T any](t *testing.T, c <-chan T) T {
@@ -149,6 +181,8 @@ func soon[T any](t *testing.T, c <-chan T) T {
 type script struct {
 	b                 []byte
 	edgeID, commandID string
+	greeted           bool
+	requests          [3]uint64 // what the Edge was asked by, once it was greeted
 }
 
 func (s *script) frames() (all []byte) {
@@ -199,13 +233,24 @@ func (s *script) frame() []byte {
 		s.b = s.b[n:]
 		return raw
 	}
-	m := &iopv1.Envelope{ReplyTo: uint64(s.byte() % 5), Id: uint64(s.byte() % 3)}
+	m := &iopv1.Envelope{ReplyTo: s.replyTo(), Id: uint64(s.byte() % 3)}
 	s.fill(m, kind)
 	frame, err := wire.AppendFrame(nil, m)
 	if err != nil {
 		panic(err)
 	}
 	return frame
+}
+
+func (s *script) replyTo() uint64 {
+	switch c := s.byte() % 5; c {
+	case 0:
+		return 0
+	case 4:
+		return 1 << 60 // nothing was asked by it
+	default:
+		return s.requests[c-1]
+	}
 }
 
 func (s *script) fill(m *iopv1.Envelope, kind byte) {
@@ -223,7 +268,11 @@ func (s *script) fill(m *iopv1.Envelope, kind byte) {
 	case 4:
 		m.Body = &iopv1.Envelope_GoAway{GoAway: &iopv1.GoAway{Reason: iopv1.GoAwayReason(s.byte() % 8), ReconnectAfter: &durationpb.Duration{Seconds: int64(s.byte())}}}
 	case 5:
-		m.Body = &iopv1.Envelope_EdgeHelloRequest{EdgeHelloRequest: hello(s.text(s.edgeID, "other"))}
+		id := s.text(s.edgeID, "other")
+		if !s.greeted && id == "other" { // that would be a takeover, and no harm
+			id = s.edgeID
+		}
+		m.Body = &iopv1.Envelope_EdgeHelloRequest{EdgeHelloRequest: hello(id)}
 	case 6:
 		m.Body = &iopv1.Envelope_Error{Error: &iopv1.Error{Code: iopv1.ErrorCode(s.byte() % 12), Message: s.text("")}}
 	case 7:
