@@ -241,7 +241,7 @@ func TestMatchedAnswersAreNotCountedAsUnmatched(t *testing.T) {
 		f.send(phaseOf(c.CommandId, phaseSucceeded))
 		wantReply(t, <-answer, "", Succeeded)
 		f.reply(m.Id, outcomeOf(c.CommandId, outcomeSucceeded))
-		s.root().Send(s.registry, &queryCommand{edgeID: "e1", operationID: c.CommandId})
+		s.root().Send(s.registry, &queryCommands{edgeID: "e1", ids: []string{c.CommandId, "forgotten"}})
 		f.reply(f.request().Id, &iopv1.Envelope{Body: &iopv1.Envelope_EdgeCommandQueryResponse{EdgeCommandQueryResponse: &iopv1.EdgeCommandQueryResponse{
 			Responses: []*iopv1.EdgeCommandResponse{outcomeOf(c.CommandId, outcomeSucceeded).GetEdgeCommandResponse()}, UnknownCommandIds: []string{"forgotten"}}}})
 		operation(t, s, "e1", c.CommandId) // behind all that
@@ -271,9 +271,8 @@ func TestLostAndAsked(t *testing.T) {
 		wantReply(t, <-answers[3], "", Succeeded)
 
 		f = connect(t, s, "e1")
-		f.askedAbout(ids[0], knows(outcomeOf(ids[0], outcomeSucceeded)))
-		f.askedAbout(ids[1], knows(outcomeOf(ids[1], outcomeAccepted)))
-		f.askedAbout(ids[2], knows(nil, ids[2], ids[3], "nobody's"))
+		f.askedAbout(ids[:3], knows([]*iopv1.Envelope{outcomeOf(ids[0], outcomeSucceeded), outcomeOf(ids[1], outcomeAccepted)},
+			ids[2], ids[3], "nobody's"))
 		var states []OperationState
 		for _, id := range ids {
 			states = append(states, operation(t, s, "e1", id).State)
@@ -284,8 +283,7 @@ func TestLostAndAsked(t *testing.T) {
 		f.conn.Close()
 		synctest.Wait()
 		f = connect(t, s, "e1")
-		f.askedAbout(ids[1], knows(outcomeOf(ids[1], outcomeAccepted)))
-		f.askedAbout(ids[2], knows(nil, ids[2]))
+		f.askedAbout(ids[1:3], knows([]*iopv1.Envelope{outcomeOf(ids[1], outcomeAccepted)}, ids[2]))
 		f.send(phaseOf(ids[1], phaseSucceeded))
 		wantEqual(t, "state", operation(t, s, "e1", ids[1]).State, Succeeded)
 	})

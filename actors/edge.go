@@ -56,7 +56,7 @@ const claimTime = ownerProbeTime + answerTime
 // turnAwayTime is how long at least an Edge for whom there is no room, or no time, is to stay away; at most twice that.
 const turnAwayTime = 5 * time.Second
 
-// queryTime is how long a returned Edge has to say what became of a command.
+// queryTime is how long a returned Edge has to say what became of its commands.
 const queryTime = 30 * time.Second
 
 func newEdge(s *System) *edge {
@@ -84,7 +84,7 @@ func (e *edge) Receive(ctx actor.Context) {
 		e.command(ctx, m)
 	case *withdraw:
 		e.withdraw(ctx, m.operationID)
-	case *queryCommand:
+	case *queryCommands:
 		e.query(ctx, m)
 	case *probeOwner:
 		e.ping(m)

@@ -65,8 +65,8 @@ func (e *edge) answer(ctx actor.Context, m *iopv1.Envelope, snapshot *Snapshot) 
 		target.to.deliver(e.statusReply(m, snapshot))
 	case commandID:
 		return &said{answer: commandAnswerOf(string(target), m)}
-	case *queryCommand:
-		return queryAnswerOf(target.operationID, m)
+	case *queryCommands:
+		return queryAnswerOf(target, m)
 	case *probeOwner: // whatever it says, it lives
 		ctx.Send(e.sys.registry, &ownerAnswered{e.token})
 	}
@@ -97,12 +97,15 @@ func commandAnswerOf(operationID string, m *iopv1.Envelope) *commandAnswer {
 }
 
 // queryAnswerOf says nothing for an Edge that answers with an Error or with nonsense: what is unknown stays so.
-func queryAnswerOf(operationID string, m *iopv1.Envelope) *said {
+func queryAnswerOf(question *queryCommands, m *iopv1.Envelope) *said {
 	response := m.GetEdgeCommandQueryResponse()
-	answered := &queryAnswered{operationID: operationID, unknown: response.GetUnknownCommandIds()}
+	answered := &queryAnswered{question: question, unknown: response.GetUnknownCommandIds()}
 	for _, r := range response.GetResponses() {
-		answered.answers = append(answered.answers,
-			&commandAnswer{operationID: cmp.Or(r.CommandId, operationID), response: r, result: structJSON(r.Result)})
+		id := r.CommandId
+		if id == "" && len(question.ids) == 1 {
+			id = question.ids[0]
+		}
+		answered.answers = append(answered.answers, &commandAnswer{operationID: id, response: r, result: structJSON(r.Result)})
 	}
 	return &said{query: answered}
 }

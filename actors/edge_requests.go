@@ -94,7 +94,7 @@ func (e *edge) takeBackAll(ctx actor.Context) {
 	}
 }
 
-func (e *edge) query(ctx actor.Context, m *queryCommand) {
+func (e *edge) query(ctx actor.Context, m *queryCommands) {
 	if !e.serves() {
 		ctx.Forward(e.sys.registry)
 		return
@@ -102,7 +102,7 @@ func (e *edge) query(ctx actor.Context, m *queryCommand) {
 	now := e.sys.clock.mono()
 	id, _ := e.pending.add(m, now+int64(queryTime), now)
 	e.link.SendControl(&iopv1.Envelope{Id: id, Body: &iopv1.Envelope_EdgeCommandQueryRequest{
-		EdgeCommandQueryRequest: &iopv1.EdgeCommandQueryRequest{CommandIds: []string{m.operationID}}}})
+		EdgeCommandQueryRequest: &iopv1.EdgeCommandQueryRequest{CommandIds: m.ids}}})
 }
 
 // ping asks the peer for a sign of life, because another instance claims the id.

@@ -121,7 +121,7 @@ func TestEveryFrameGivesItsCreditBack(t *testing.T) {
 					pid, credit := connectLink(t, s, "e1", link)
 					askStatus(s, "e1", time.Minute)
 					askCommand(s, commandFor("e1"))
-					s.root().Send(pid, &queryCommand{edgeID: "e1", operationID: "x"})
+					s.root().Send(pid, &queryCommands{edgeID: "e1", ids: []string{"x"}})
 					s.root().Send(pid, &probeOwner{deadline: s.clock.mono() + int64(time.Minute)})
 					synctest.Wait()
 					if closed {

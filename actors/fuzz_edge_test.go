@@ -111,7 +111,7 @@ func greet(t *testing.T, s *System, peer *fakeEdge, script *script, status chanS
 	s.root().Send(s.operations, &commandAsk{ask: commandFor(script.edgeID), request: &iopv1.EdgeCommandRequest{Operation: "o"}, to: command})
 	m := soon(t, peer.in)
 	script.requests[1], script.commandID = m.Id, m.GetEdgeCommandRequest().CommandId
-	s.root().Send(s.registry, &queryCommand{edgeID: script.edgeID, operationID: script.commandID})
+	s.root().Send(s.registry, &queryCommands{edgeID: script.edgeID, ids: []string{script.commandID}})
 	script.requests[2] = soon(t, peer.in).Id
 }
 

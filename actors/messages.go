@@ -42,7 +42,7 @@ type (
 // statusSink takes the one answer to a statusAsk; it never blocks.
 type statusSink interface{ deliver(StatusReply) }
 
-// Registry → edge. A *statusAsk, *dispatch or *queryCommand is forwarded as it came.
+// Registry → edge. A *statusAsk, *dispatch or *queryCommands is forwarded as it came.
 type (
 	start struct{ newcomer }
 
@@ -154,8 +154,11 @@ type (
 	// withdraw takes a command back that was not written yet. It goes to the connection that queued it.
 	withdraw struct{ operationID string }
 
-	// queryCommand asks a returned Edge about a command that it was sent.
-	queryCommand struct{ edgeID, operationID string }
+	// queryCommands asks a returned Edge about commands that it was sent.
+	queryCommands struct {
+		edgeID string
+		ids    []string
+	}
 )
 
 // Edge, registry → operations.
@@ -196,14 +199,14 @@ type (
 		event  *iopv1.EdgeCommandEvent
 		result json.RawMessage
 	}
-	// queryAnswered is what a returned Edge knows, and doesn't know, of the command that it was asked about; nothing where it can't
+	// queryAnswered is what a returned Edge knows, and doesn't know, of the commands that it was asked about; nothing where it can't
 	// say.
 	queryAnswered struct {
-		operationID string
-		answers     []*commandAnswer
-		unknown     []string
+		question *queryCommands
+		answers  []*commandAnswer
+		unknown  []string
 	}
-	// notAsked: a queryCommand met an Edge that was gone again.
+	// notAsked: queryCommands met an Edge that was gone again.
 	notAsked struct{ edgeID string }
 
 	// edgeBack: a connection was granted this id; what was sent to an older one is lost.

@@ -43,12 +43,8 @@ type (
 
 	commandTimeout struct{ operationID string }
 
-	// queryDue: the Edge has had its time to say what became of a command.
-	queryDue struct {
-		edgeID      string
-		inquiry     *inquiry
-		operationID string
-	}
+	// queryDue: the Edge has had its time to answer this question.
+	queryDue struct{ question *queryCommands }
 )
 
 // audit is a copy of the records, made in O(1), for the asker to read.
@@ -65,8 +61,14 @@ func (m *commandAsk) named(operationID string) {
 	}
 }
 
-// withdrawTime is how long a connection has to say whether a command whose time is up was written.
-const withdrawTime = 5 * time.Second
+const (
+	// withdrawTime is how long a connection has to say whether a command whose time is up was written.
+	withdrawTime = 5 * time.Second
+	// queryIDs is how many commands one question to a returned Edge names at most, and queryIDBytes an upper bound of what each
+	// takes in its frame.
+	queryIDs     = 1000
+	queryIDBytes = 32
+)
 
 func newOperations(sys *System) *operations {
 	return &operations{sys: sys, log: newOplog(sys.opts.Audit), ids: newOperationIDs(), inquiries: map[string]*inquiry{}}
@@ -315,6 +317,9 @@ func (p *operations) noAnswer(ctx actor.Context, e *entry) {
 
 // edgeBack: what an older connection carried unanswered is lost with it; then the Edge is asked about all that isn't settled.
 func (p *operations) edgeBack(ctx actor.Context, m *edgeBack) {
+	if q := p.inquiries[m.edgeID]; q != nil { // the question may have been what the connection ended of
+		p.leftOpen(q.question)
+	}
 	p.stopAsking(m.edgeID)
 	ids := p.log.unsettled(m.edgeID)
 	for _, id := range ids {

@@ -54,6 +54,7 @@ type edgeLog struct {
 	dropped   uint64
 	forgotten bool
 	back      Token // of the newest connection whose Edge was asked about what is unsettled
+	oneByOne  bool  // it is to be asked about one command at a time
 }
 
 type edgeKey struct{ edgeID, key string }

@@ -13,7 +13,7 @@ type pending struct {
 type request struct {
 	id       uint64
 	deadline int64 // monotonic
-	target   any   // *statusAsk, commandID, *queryCommand or *probeOwner
+	target   any   // *statusAsk, commandID, *queryCommands or *probeOwner
 }
 
 // commandID is an operation's id where it says whom an answer is for.

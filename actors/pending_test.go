@@ -8,7 +8,7 @@ func TestPendingCorrelates(t *testing.T) {
 	p := pending{limit: 10}
 	a, _ := p.add(&statusAsk{edgeID: "a"}, 100, 0)
 	b, _ := p.add(commandID("b"), 100, 0)
-	c, _ := p.add(&queryCommand{}, 100, 0)
+	c, _ := p.add(&queryCommands{}, 100, 0)
 	if a == 0 || a == b || b == c {
 		t.Fatalf("ids %d, %d, %d", a, b, c)
 	}
@@ -55,7 +55,7 @@ func TestPendingTakeAll(t *testing.T) {
 	p := pending{limit: 10}
 	p.add(commandID("timed out"), 10, 0)
 	p.add(commandID("waits"), 20, 0)
-	p.add(&queryCommand{}, 20, 0)
+	p.add(&queryCommands{}, 20, 0)
 	all := p.takeAll(15)
 	wantEqual(t, "taken", len(all), 2)
 	for _, r := range all {

@@ -48,7 +48,7 @@ func (r *registry) Receive(ctx actor.Context) {
 		r.forwardStatus(ctx, m)
 	case *dispatch:
 		r.forwardCommand(ctx, m)
-	case *queryCommand:
+	case *queryCommands:
 		r.forwardQuery(ctx, m)
 	case *sweepDue:
 		r.sweep(ctx)

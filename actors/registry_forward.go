@@ -61,7 +61,7 @@ func (r *registry) forwardCommand(ctx actor.Context, m *dispatch) {
 	ctx.Forward(v.pid)
 }
 
-func (r *registry) forwardQuery(ctx actor.Context, m *queryCommand) {
+func (r *registry) forwardQuery(ctx actor.Context, m *queryCommands) {
 	if v := r.table.owner(m.edgeID); v != nil {
 		ctx.Forward(v.pid)
 	} else {

@@ -408,14 +408,16 @@ func TestResultsThatDontFitAreLeftOut(t *testing.T) {
 		if e := p.event(hasSucceeded); e.Result != nil || e.Message == "" {
 			t.Errorf("ended %v", e)
 		}
-		if q := p.query(7, "q", "s"); len(q.Responses) != 2 || q.Responses[0].Result != nil {
-			t.Errorf("asked after them it says %v", q)
+		if q := p.query(7, "q", "s"); len(q.Responses)+len(q.UnknownCommandIds) != 0 {
+			t.Errorf("asked after both it says %v, where neither fits with its result", q)
 		}
-		p.send(&iopv1.Envelope{Id: 8, Body: &iopv1.Envelope_EdgeCommandQueryRequest{
-			EdgeCommandQueryRequest: &iopv1.EdgeCommandQueryRequest{CommandIds: slices.Repeat([]string{"q"}, 100)},
-		}})
-		if e := p.nextBut(); e.ReplyTo != 8 || e.GetError().GetCode() != iopv1.ErrorCode_ERROR_CODE_RESOURCE_EXHAUSTED {
-			t.Errorf("got %v", e)
+		for _, id := range []string{"q", "s"} {
+			if q := p.query(7, id); len(q.Responses) != 1 || q.Responses[0].CommandId != id || q.Responses[0].Result != nil {
+				t.Errorf("asked after %s it says %v", id, q)
+			}
+		}
+		if q := p.query(8, slices.Repeat([]string{"gone"}, 100)...); len(q.UnknownCommandIds) != 100 {
+			t.Errorf("asked after what it never had it says %v", q)
 		}
 	})
 }

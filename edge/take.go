@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"sort"
 	"time"
 
 	iopv1 "iop/proto/iop/v1"
@@ -74,21 +75,33 @@ func (s *serving) takeStatusRequest(id uint64, now time.Time) {
 
 func (s *serving) takeQuery(id uint64, q *iopv1.EdgeCommandQueryRequest) {
 	s.edge.commands.query(q.CommandIds, func(all *iopv1.EdgeCommandQueryResponse) {
-		e := queryAnswer(id, all)
-		if !s.conn.fits(e) {
-			for i, r := range all.Responses {
-				if r.Result != nil {
-					all.Responses[i] = withoutResult(r)
-				}
-			}
-			e = queryAnswer(id, all)
+		fits := func(r *iopv1.EdgeCommandQueryResponse) bool { return s.conn.fits(queryAnswer(id, r)) }
+		if some := whatFits(all, fits); some != nil {
+			s.conn.send(queryAnswer(id, some))
+			return
 		}
-		if !s.conn.fits(e) {
-			fault := &wire.Fault{Code: wire.ResourceExhausted, Message: "The answer is over the frame limit; ask after fewer commands."}
-			e = fault.Envelope(id)
-		}
-		s.conn.send(e)
+		fault := &wire.Fault{Code: wire.ResourceExhausted, Message: "The answer is over the frame limit; ask after fewer commands."}
+		s.conn.send(fault.Envelope(id))
 	})
+}
+
+// whatFits leaves whole outcomes out of an answer that is too large, to be asked for again; without its result alone it would be taken for
+// the outcome. Only a single outcome, for which there will never be more room, goes without. Nil when nothing fits.
+func whatFits(all *iopv1.EdgeCommandQueryResponse, fits func(*iopv1.EdgeCommandQueryResponse) bool) *iopv1.EdgeCommandQueryResponse {
+	first := func(n int) *iopv1.EdgeCommandQueryResponse {
+		return &iopv1.EdgeCommandQueryResponse{Responses: all.Responses[:n], UnknownCommandIds: all.UnknownCommandIds}
+	}
+	if len(all.Responses) == 1 && len(all.UnknownCommandIds) == 0 && !fits(all) {
+		all = &iopv1.EdgeCommandQueryResponse{Responses: []*iopv1.EdgeCommandResponse{withoutResult(all.Responses[0])}}
+		if !fits(all) {
+			return nil
+		}
+	}
+	n := sort.Search(len(all.Responses)+1, func(n int) bool { return !fits(first(n)) })
+	if n == 0 {
+		return nil
+	}
+	return first(n - 1)
 }
 
 func queryAnswer(id uint64, r *iopv1.EdgeCommandQueryResponse) *iopv1.Envelope {
