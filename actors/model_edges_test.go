@@ -50,18 +50,29 @@ func (m *model) connect(edge, instance int, dialled time.Duration) *modelConn {
 	return c
 }
 
-// inquire asks about the next of the earlier commands: one is asked about when what became of the one before was said, or wasn't in
-// time.
+// inquire asks about the earlier commands, all at once or the next one.
 func (m *model) inquire(c *modelConn) {
 	c.inquiry = nil
-	for len(c.past) > 0 && c.inquiry == nil {
+	for len(c.past) > 0 && (c.inquiry == nil || !m.edges[c.edge].oneByOne) {
 		if o := c.past[0]; !o.state.Terminal() {
-			c.inquiry, c.inquired = o, m.now
-			m.write(c)
-			c.asked = append(c.asked, question{deadline: m.now + queryTime, past: o})
+			c.inquiry = append(c.inquiry, o)
 		}
 		c.past = c.past[1:]
 	}
+	if c.inquiry != nil {
+		c.inquiredAt = m.now
+		m.write(c)
+		c.asked = append(c.asked, question{deadline: m.now + queryTime, past: c.inquiry})
+	}
+}
+
+// inquired: a question has been answered, or its time is up. What one about several has left open is asked about one by one.
+func (m *model) inquired(c *modelConn, left []*modelCommand) {
+	if len(c.inquiry) > 1 && len(left) > 0 {
+		m.edges[c.edge].oneByOne = true
+		c.past = append(slices.Clone(left), c.past...)
+	}
+	m.inquire(c)
 }
 
 // end: a connection that owned nothing any more changes nothing.
@@ -100,6 +111,9 @@ func (m *model) leave(c *modelConn) {
 // over: what was written and not answered is unknown, what wasn't is carried by the newer connection, if there is one.
 func (m *model) over(c *modelConn, fault *wire.Fault) {
 	c.over = true
+	if len(c.inquiry) > 1 {
+		m.edges[c.edge].oneByOne = true
+	}
 	for _, q := range c.asked {
 		if q.status != nil {
 			m.failStatus(q.status, fault)

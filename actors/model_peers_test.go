@@ -155,29 +155,49 @@ func (r *modelRun) replyTo(c *connRun, q question, how int) (reply *iopv1.Envelo
 	case q.op != nil:
 		return outcomeOf(r.commandOf(q.op).id, outcome), fmt.Sprintf("%v: %s", q.op, state), func() { r.m.say(c.modelConn, q.op, state, nil) }
 	}
+	return r.replyToInquiry(c, q, how)
+}
+
+// replyToInquiry tells of a part of the commands in question, or says an error. What it tells of, outcomes come first.
+func (r *modelRun) replyToInquiry(c *connRun, q question, how int) (reply *iopv1.Envelope, words string, heard func()) {
+	outcome, state := outcomeNumber(how)
 	response := &iopv1.EdgeCommandQueryResponse{}
 	reply = &iopv1.Envelope{Body: &iopv1.Envelope_EdgeCommandQueryResponse{EdgeCommandQueryResponse: response}}
-	said := func() {} // nothing, with an error
-	switch {
-	case fails:
-		reply, words = errorOf(iopv1.ErrorCode_ERROR_CODE_INTERNAL), "an error"
-	case how%3 == 0:
-		words = "never heard of"
-		response.UnknownCommandIds = []string{r.commandOf(q.past).id}
-		said = func() { r.m.forgotten(c.modelConn, q.past) }
-	default:
-		words = string(state)
-		response.Responses = []*iopv1.EdgeCommandResponse{outcomeOf(r.commandOf(q.past).id, outcome).GetEdgeCommandResponse()}
-		said = func() { r.m.say(c.modelConn, q.past, state, nil) }
+	told := q.past[:len(q.past)-how/16%len(q.past)]
+	ran, gone := told, told[len(told):]
+	if how%3 == 0 {
+		ran, gone = told[:len(told)/2], told[len(told)/2:]
 	}
+	words = fmt.Sprintf("%v %s, %v never heard of", ran, state, gone)
+	if how%8 == 7 {
+		reply, words, told, ran, gone = errorOf(iopv1.ErrorCode_ERROR_CODE_INTERNAL), "an error", nil, nil, nil
+	}
+	for _, o := range ran {
+		response.Responses = append(response.Responses, outcomeOf(r.commandOf(o).id, outcome).GetEdgeCommandResponse())
+	}
+	response.UnknownCommandIds = idsOf(gone, r.commandOf)
 	return reply, fmt.Sprintf("what became of %v: %s", q.past, words), func() {
-		if m := &r.m; m.now <= q.deadline {
-			said()
-			if c.inquiry == q.past {
-				m.inquire(c.modelConn)
-			}
+		m := &r.m
+		if m.now > q.deadline {
+			return
+		}
+		for _, o := range ran {
+			m.say(c.modelConn, o, state, nil)
+		}
+		for _, o := range gone {
+			m.forgotten(c.modelConn, o)
+		}
+		if slices.Equal(c.inquiry, q.past) {
+			m.inquired(c.modelConn, q.past[len(told):])
 		}
 	}
+}
+
+func idsOf(commands []*modelCommand, of func(*modelCommand) *commandRun) (ids []string) {
+	for _, o := range commands {
+		ids = append(ids, of(o).id)
+	}
+	return ids
 }
 
 // match finds the question that a request is; false when nobody asks it, or asks it again.
@@ -191,7 +211,7 @@ func (c *connRun) match(m *iopv1.Envelope, of func(*modelCommand) *commandRun) b
 		case q.op != nil:
 			return m.GetEdgeCommandRequest().GetCommandId() == of(q.op).id
 		default:
-			return slices.Equal(m.GetEdgeCommandQueryRequest().GetCommandIds(), []string{of(q.past).id})
+			return slices.Equal(m.GetEdgeCommandQueryRequest().GetCommandIds(), idsOf(q.past, of))
 		}
 	})
 	if i < 0 {

@@ -27,6 +27,7 @@ type modelEdge struct {
 	takings                []time.Duration // from a live owner by another instance, within a minute
 	conflictUntil          time.Duration
 	snapshot               string       // the node that the newest one names
+	oneByOne               bool         // it is asked about one command at a time
 	events                 []modelEvent // that nobody has compared yet
 }
 
@@ -42,9 +43,9 @@ type modelConn struct {
 	drained  time.Duration // draining: when the last of those who were waited for stops waiting
 	asked    []question    // what it was asked and hasn't answered, oldest first
 
-	past     []*modelCommand // earlier commands that it is still to be asked about
-	inquiry  *modelCommand   // the one that it is asked about, nil when none is
-	inquired time.Duration
+	past       []*modelCommand // earlier commands that it is still to be asked about
+	inquiry    []*modelCommand // those that it is asked about, nil when none are
+	inquiredAt time.Duration
 }
 
 // question is one of a status, a command, and what became of an earlier command.
@@ -53,7 +54,7 @@ type question struct {
 	deadline time.Duration
 	status   *modelStatus
 	op       *modelCommand
-	past     *modelCommand
+	past     []*modelCommand
 }
 
 type modelCommand struct {
@@ -133,7 +134,7 @@ func (m *model) due() (at time.Duration, change func()) {
 			sooner(c.drained, func() { m.end(c, Shutdown) })
 		}
 		if c.inquiry != nil {
-			sooner(c.inquired+queryTime, func() { m.inquire(c) })
+			sooner(c.inquiredAt+queryTime, func() { m.inquired(c, c.inquiry) })
 		}
 		sooner(foundSilent(c.lastSeen), func() { m.end(c, HeartbeatTimeout) })
 	}
