@@ -6,21 +6,15 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
+
+	"iop/cmd/internal/terminal"
 )
 
 // unknown is shown where nothing is known. It is never a zero.
 const unknown = "-"
 
-// clean makes a text from elsewhere safe to show: an Edge must not move the cursor of whoever looks at it.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == unicode.ReplacementChar || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, s)
-}
+// clean makes a text from elsewhere safe to show.
+func clean(s string) string { return terminal.Clean(s) }
 
 func textOr(s *string) string {
 	if s == nil || *s == "" {
