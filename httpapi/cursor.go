@@ -9,7 +9,7 @@ import (
 
 // A cursor is opaque to callers: base64url of one byte that tells what it pages through, and then where it is.
 const (
-	edgesCursor      = 'e' // + the last edge_id listed
+	edgesCursor      = 'e' // + edgePlace
 	operationsCursor = 'o' // + the last operation_id listed
 	fleetCursor      = 'f' // + fleetPlace
 )
@@ -31,18 +31,47 @@ func decodeCursor(kind byte, cursor string) (place []byte, ok bool) {
 
 const notACursor = "it is no next_cursor of this list"
 
-// edgeCursor is the edge_id that the last page ended with; empty for the first page.
-func (q *query) edgeCursor() string {
+// edgePlace is where a list of Edges is, and how many match. Counted for each page, a whole list would take time by the square of
+// the number of Edges.
+type edgePlace struct {
+	of     uint32 // what was counted; see Server.countOf
+	at     int64  // when; see Server.instant
+	counts stateCounts
+	last   string // the edge_id that the last page ended with
+}
+
+const edgePlaceBytes = 4 + 8 + 3*4
+
+func (p *edgePlace) encode() string {
+	b := binary.BigEndian.AppendUint32(nil, p.of)
+	b = binary.BigEndian.AppendUint64(b, uint64(p.at))
+	b = binary.BigEndian.AppendUint32(b, uint32(p.counts.connected))
+	b = binary.BigEndian.AppendUint32(b, uint32(p.counts.stale))
+	b = binary.BigEndian.AppendUint32(b, uint32(p.counts.disconnected))
+	return encodeCursor(edgesCursor, append(b, p.last...))
+}
+
+// edgeCursor reads the place that a page begins after; nil for the first page.
+func (q *query) edgeCursor() *edgePlace {
 	cursor := q.one("cursor")
 	if cursor == "" {
-		return ""
+		return nil
 	}
-	place, ok := decodeCursor(edgesCursor, cursor)
-	if !ok || !wire.ValidEdgeID(string(place)) {
+	b, ok := decodeCursor(edgesCursor, cursor)
+	if !ok || len(b) < edgePlaceBytes || !wire.ValidEdgeID(string(b[edgePlaceBytes:])) {
 		q.refuse("cursor", notACursor)
-		return ""
+		return nil
 	}
-	return string(place)
+	return &edgePlace{
+		of: binary.BigEndian.Uint32(b),
+		at: int64(binary.BigEndian.Uint64(b[4:])),
+		counts: stateCounts{
+			connected:    int(binary.BigEndian.Uint32(b[12:])),
+			stale:        int(binary.BigEndian.Uint32(b[16:])),
+			disconnected: int(binary.BigEndian.Uint32(b[20:])),
+		},
+		last: string(b[edgePlaceBytes:]),
+	}
 }
 
 // operationCursor is the operation_id that the last page ended with; empty for the first page.

@@ -1,9 +1,12 @@
 package httpapi
 
 import (
+	"fmt"
+	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"iop/actors"
 	"iop/wire"
@@ -74,16 +77,31 @@ type edgeFilter struct {
 	prefix string
 }
 
-// listEdges counts all that match and lists a page of them. The page goes by edge_id, so an Edge that comes or goes
+// matches picks an Edge that is in this state.
+func (f *edgeFilter) matches(v *actors.View, state actors.State) bool {
+	return (f.state == "" || state == f.state) && f.labels.match(v)
+}
+
+// countsHold is for how long the pages of a list go by what was counted for an earlier one.
+const countsHold = 10 * time.Second
+
+// countOf tells one list's counts from those of another filter or of an earlier run of the process.
+func (s *Server) countOf(filter *edgeFilter) uint32 {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%d %q", s.run, *filter)
+	return h.Sum32()
+}
+
+// listEdges lists a page of the Edges that match, with the counts of all. The page goes by edge_id, so an Edge that comes or goes
 // between two pages moves no other.
 func (s *Server) listEdges(c *call) *problem {
 	q := c.query()
-	filter := edgeFilter{
+	filter := &edgeFilter{
 		state:  actors.State(q.oneOf("state", string(actors.Connected), string(actors.Stale), string(actors.Disconnected))),
 		labels: q.labels(),
 		prefix: q.one("prefix"),
 	}
-	limit, last := q.limit(), q.edgeCursor()
+	limit, before := q.limit(), q.edgeCursor()
 	if q.problem != nil {
 		return q.problem
 	}
@@ -91,7 +109,17 @@ func (s *Server) listEdges(c *call) *problem {
 	if p != nil {
 		return p
 	}
-	c.render(func(b []byte) []byte { return appendEdgeList(b, f, filter, limit, last) })
+	of, now := s.countOf(filter), s.instant(f.At)
+	counted := before != nil && before.of == of && now-before.at <= int64(countsHold)
+	if before == nil {
+		before = &edgePlace{}
+	}
+	c.render(func(b []byte) []byte {
+		if counted {
+			return appendEdgeList(b, f, filter, limit, before, false)
+		}
+		return appendEdgeList(b, f, filter, limit, &edgePlace{of: of, at: now, last: before.last}, true)
+	})
 	return nil
 }
 
@@ -99,23 +127,30 @@ func (s *Server) listEdges(c *call) *problem {
 // of 1,000 took five times as much.
 const edgeBytes = 640
 
-func appendEdgeList(b []byte, f *actors.Fleet, filter edgeFilter, limit int, last string) []byte {
+// appendEdgeList writes a page that begins after a place. To count, it goes over all that match; else the place tells how many they are.
+func appendEdgeList(b []byte, f *actors.Fleet, filter *edgeFilter, limit int, place *edgePlace, count bool) []byte {
 	b = slices.Grow(b, min(limit, f.Len())*edgeBytes)
-	var counts stateCounts
-	first := firstAfter(f, filter.prefix, last)
-	listed, next := 0, ""
+	first := firstAfter(f, filter.prefix, place.last)
+	next := *place
+	from := filter.prefix
+	if !count {
+		from = max(from, place.last)
+	}
+	listed := 0
 	begun, more := false, false
 	b = append(b, `{"edges":[`...)
-	f.From(filter.prefix, func(v *actors.View) bool {
+	f.From(from, func(v *actors.View) bool {
 		if !strings.HasPrefix(v.EdgeID, filter.prefix) {
 			return false
 		}
 		begun = begun || v == first
 		state := f.State(v)
-		if filter.state != "" && state != filter.state || !filter.labels.match(v) {
+		if !filter.matches(v, state) {
 			return true
 		}
-		counts.add(state)
+		if count {
+			next.counts.add(state)
+		}
 		switch {
 		case !begun:
 		case listed == limit:
@@ -125,15 +160,15 @@ func appendEdgeList(b []byte, f *actors.Fleet, filter edgeFilter, limit int, las
 				b = append(b, ',')
 			}
 			b = appendEdge(b, f, v, state)
-			listed, next = listed+1, v.EdgeID
+			listed, next.last = listed+1, v.EdgeID
 		}
-		return true
+		return count || !more
 	})
 	b = append(b, `],`...)
-	b = counts.appendMembers(b)
+	b = next.counts.appendMembers(b)
 	b = append(b, `,"next_cursor":`...)
 	if more {
-		b = appendString(b, encodeCursor(edgesCursor, []byte(next)))
+		b = appendString(b, next.encode())
 	} else {
 		b = append(b, "null"...)
 	}

@@ -82,7 +82,7 @@ func TestEdgeCursor(t *testing.T) {
 		{"b-", "c", ""},
 		{"b-3", "a", ""},
 	} {
-		o := do(s, http.MethodGet, "/edges?prefix="+c.prefix+"&cursor="+encodeCursor(edgesCursor, []byte(c.last)), "").want(t)
+		o := do(s, http.MethodGet, "/edges?prefix="+c.prefix+"&cursor="+(&edgePlace{last: c.last}).encode(), "").want(t)
 		if got := strings.Join(ids(o["edges"]), " "); got != c.want {
 			t.Errorf("%q after %q: %q, want %q", c.prefix, c.last, got, c.want)
 		}
@@ -93,6 +93,40 @@ func TestEdgeCursor(t *testing.T) {
 			}
 		}
 		wantAt(t, o, "total", fmt.Sprint(total))
+	}
+}
+
+// TestEdgeCounts: a page goes by what its cursor says was counted, if that is of this list and not too old.
+func TestEdgeCounts(t *testing.T) {
+	s := newServer(&fakePlane{views: crowd(30)})
+	whole := do(s, http.MethodGet, "/edges?limit=10&label=all=yes", "").want(t)
+	cursor := whole["next_cursor"].(string)
+	for name, c := range map[string]struct {
+		query  string
+		change func(*edgePlace)
+		total  int
+	}{
+		"of this list":          {"limit=10&label=all=yes", func(*edgePlace) {}, 1000},
+		"of a page's size":      {"limit=20&label=all=yes", func(*edgePlace) {}, 1000},
+		"too old":               {"limit=10&label=all=yes", func(p *edgePlace) { p.at -= int64(countsHold) + int64(time.Hour) }, 30},
+		"of another filter":     {"limit=10&label=zone=1", func(*edgePlace) {}, 15},
+		"of no filter":          {"limit=10", func(*edgePlace) {}, 30},
+		"of another prefix":     {"limit=10&label=all=yes&prefix=none", func(*edgePlace) {}, 0},
+		"of an earlier process": {"limit=10&label=all=yes", func(p *edgePlace) { p.of++ }, 30},
+	} {
+		place := queryOf("cursor=" + cursor).edgeCursor()
+		if place == nil || place.counts.total() != 30 {
+			t.Fatalf("the cursor is %+v", place)
+		}
+		place.counts = stateCounts{connected: 1000} // to be told from what is counted
+		c.change(place)
+		o := do(s, http.MethodGet, "/edges?"+c.query+"&cursor="+place.encode(), "").want(t)
+		wantAt(t, o, "total", fmt.Sprint(c.total))
+		if next, more := o["next_cursor"].(string); more {
+			if after := queryOf("cursor=" + next).edgeCursor(); after.counts.total() != c.total {
+				t.Errorf("%s: the next page goes by %+v", name, after)
+			}
+		}
 	}
 }
 

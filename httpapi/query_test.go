@@ -85,16 +85,17 @@ func TestCursors(t *testing.T) {
 	if q := queryOf("cursor=" + place.encode()); q.fleetCursor(8) != nil || q.problem == nil {
 		t.Error("a cursor of another run was taken")
 	}
-	edges, operations := encodeCursor(edgesCursor, []byte("a")), encodeCursor(operationsCursor, []byte("01ARZ"))
-	if q := queryOf("cursor=" + edges); q.edgeCursor() != "a" || q.problem != nil {
+	list := &edgePlace{of: 1 << 31, at: -5, counts: stateCounts{1, 2, 1 << 31}, last: "a"}
+	edges, operations := list.encode(), encodeCursor(operationsCursor, []byte("01ARZ"))
+	if q := queryOf("cursor=" + edges); !reflect.DeepEqual(q.edgeCursor(), list) || q.problem != nil {
 		t.Error("a cursor of Edges doesn't come back")
 	}
 	if q := queryOf("cursor=" + operations); q.operationCursor() != "01ARZ" || q.problem != nil {
 		t.Error("a cursor of operations doesn't come back")
 	}
-	for _, cursor := range []string{"!!", "a", "%00", edges + "=", edges + "%0A", operations, encodeCursor(edgesCursor, []byte("a/b")),
-		encodeCursor(edgesCursor, nil), place.encode()} {
-		if q := queryOf("cursor=" + cursor); q.edgeCursor() != "" || q.problem == nil {
+	for _, cursor := range []string{"!!", "a", "%00", edges + "=", edges + "%0A", operations, (&edgePlace{last: "a/b"}).encode(),
+		(&edgePlace{}).encode(), encodeCursor(edgesCursor, []byte("a")), place.encode()} {
+		if q := queryOf("cursor=" + cursor); q.edgeCursor() != nil || q.problem == nil {
 			t.Errorf("%q was taken as a cursor of Edges", cursor)
 		}
 	}
