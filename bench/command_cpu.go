@@ -10,7 +10,7 @@ const commandBody = `{"operation":"provider.disable","node_id":"gpu-0","paramete
 // commandCPU is what a command costs, from HTTP to the Edge and back. The Control Plane keeps a record of each and makes events
 // of its states; the baseline passes it on.
 var commandCPU = figure{
-	name: "Command", turns: someTurns,
+	name: "Command", alike: true, turns: someTurns,
 	per: []unit{
 		{cpuEach, "CPU a command, µs", toMicros, byEdge},
 		{rateOf, "commands a second", asItIs, timeOf},

@@ -25,7 +25,7 @@ const (
 // eventCPU is what an event costs that 100 live readers see, with 1,000 of them a second. What a reader that was ended didn't see is
 // counted as lost: it cost nothing, so that none may be.
 var eventCPU = figure{
-	name: "Event",
+	name: "Event", alike: true,
 	per: []unit{
 		{cpuEach, "CPU an event to 100 readers, µs", toMicros, byEdge},
 		{lostOf, "events that a reader lost", asItIs, nil},

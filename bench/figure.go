@@ -14,8 +14,10 @@ type figure struct {
 	measure func(context.Context, *rig) (operations int, values []float64, err error)
 	// again does once more what the figure is of, for profiles; nil: measure does.
 	again func(context.Context, *rig) (operations int, err error)
-	holds bool   // it is of memory, of which the profile is the heap
-	aside string // what is to be said of how it grows, whatever was measured
+	holds bool // it is of memory, of which the profile is the heap
+	// alike: the baseline does as much by Edge or by operation, however many Edges there are. What the costs of both servers grow by is
+	// then the machine's.
+	alike bool
 	// turns are how often it is measured in a round; 0: once. What takes a second has a median in one round already.
 	turns int
 	// atOnce: the servers need not take turns, as none is kept from what it does by what is done with the other.

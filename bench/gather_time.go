@@ -7,7 +7,7 @@ import (
 
 // gatherTime is /fleet/status with every Edge asked.
 var gatherTime = figure{
-	name: "Gather", turns: someTurns,
+	name: "Gather", alike: true, turns: someTurns,
 	per: []unit{
 		{timeEach, "all Edges asked, s", toSecs, ofAll},
 		{cpuEdge, "CPU an Edge asked, µs", toMicros, byEdge},

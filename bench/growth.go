@@ -30,12 +30,23 @@ func (r *results) growth(figures []figure) string {
 				}
 				b.WriteString(" |")
 			}
-			if e, ok := r.exponent(f, u); ok {
-				fmt.Fprintf(&b, " %s |\n", e)
-			} else {
-				b.WriteString(" |\n")
-			}
+			fmt.Fprintf(&b, " %s |\n", r.growsAs(f, u))
 		}
 	}
 	return b.String()
+}
+
+// growsAs is empty where it can't be told.
+func (r *results) growsAs(f figure, u unit) string {
+	if u.total == nil {
+		return ""
+	}
+	c := r.cost(f, u)
+	if !c.tells() {
+		return ""
+	}
+	if beside := r.costBeside(f, u); f.alike && beside.tells() {
+		return fmt.Sprintf("%s (%s)", exponentOf(c), exponentOf(beside))
+	}
+	return exponentOf(c).String()
 }

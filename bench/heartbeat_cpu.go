@@ -4,7 +4,7 @@ import "context"
 
 // heartbeatCPU is what one heartbeat and its answer cost, with up to 64 under way.
 var heartbeatCPU = figure{
-	name: "Heartbeat", turns: someTurns,
+	name: "Heartbeat", alike: true, turns: someTurns,
 	per: []unit{{cpuEach, "CPU a heartbeat, µs", toMicros, byEdge}},
 	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		pings := many(s.set.frames, s.edges()) * s.edges()

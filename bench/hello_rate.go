@@ -5,7 +5,7 @@ import "context"
 // helloRate is how fast all Edges came to be connected when the rig was opened, each with a new connection, 64 at a time, and
 // what the server spent on each. The Edges' side of it takes about as much of the same machine.
 var helloRate = figure{
-	name: "Hello",
+	name: "Hello", alike: true,
 	per: []unit{
 		{rateOf, "hellos a second", asItIs, timeOf},
 		{cpuEach, "CPU a hello, µs", toMicros, byEdge},

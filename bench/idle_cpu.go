@@ -7,7 +7,7 @@ import (
 
 // idleCPU is what a fleet costs that does nothing but send its heartbeats, which are answered.
 var idleCPU = figure{
-	name: "IdleCPU", atOnce: true,
+	name: "IdleCPU", alike: true, atOnce: true,
 	per: []unit{{cpuAMinute, "idle CPU, s a minute", asItIs, ofAll}},
 	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		cpu, took, err := s.spent(func() error { return wait(ctx, s.set.idleTime) })

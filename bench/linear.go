@@ -8,15 +8,14 @@ import (
 )
 
 const (
-	// mostExponent is how fast a cost may grow, as a power of the number of Edges. n·log n is n^1.126 from 1,000 to 19,000. What is
-	// more than 1 is left to the processor's caches: what is done for 19,000 Edges in turn finds less in them than what is done
-	// for 1,000, which ends where nothing is found any more.
+	// mostExponent is how fast a cost may grow, as a power of the number of Edges. n·log n is n^1.12 over the sizes of the default.
 	mostExponent = 1.1
 	// excluded is the power that what was measured must rule out. With less care anything could be held by measuring badly.
 	excluded = 1.25
 )
 
-// exponent is the power of the number of Edges that a cost grows by, and how far off that may be in 19 of 20 cases.
+// exponent is the power of the number of Edges that a cost grows by, and how far off that may be in 19 of 20 cases, as far as
+// the values lie by a line at all.
 type exponent struct{ power, off float64 }
 
 func (e exponent) String() string {
@@ -34,28 +33,95 @@ func (e exponent) outcome() outcome {
 	return tooNoisy
 }
 
-// exponent is that of what a unit's values add up to; false where there are less than two sizes or two rounds. Where a
-// cost is no number over 0, nothing can be said of it.
-func (r *results) exponent(f figure, u unit) (exponent, bool) {
-	if u.total == nil {
-		return exponent{}, false
-	}
-	var costs []point
-	sizes, rounds := 0, 0
+// curve is a cost over the sizes: the logarithms of both, a point a round. The turns of one round are of one minute and have
+// its error in common, so that only their median counts.
+type curve []point
+
+// cost is what a unit's values add up to.
+func (r *results) cost(f figure, u unit) curve {
+	return r.curve(f, u, func(n int) []float64 {
+		var all []float64
+		for _, v := range r.samples[place{f.name, u.name, n, plane}] {
+			all = append(all, u.total(float64(n), v))
+		}
+		return all
+	})
+}
+
+// costBeside is the same by the baseline's, turn by turn, times the number of Edges: that of a server that takes as much for each, on a
+// machine which isn't slower with more of them.
+func (r *results) costBeside(f figure, u unit) curve {
+	return r.curve(f, u, func(n int) []float64 {
+		edges := float64(n)
+		theirs := r.samples[place{f.name, u.name, n, baseline}]
+		var all []float64
+		for i, v := range r.samples[place{f.name, u.name, n, plane}] {
+			if i < len(theirs) {
+				all = append(all, edges*u.total(edges, v)/u.total(edges, theirs[i]))
+			}
+		}
+		return all
+	})
+}
+
+func (r *results) curve(f figure, u unit, values func(n int) []float64) (c curve) {
 	for _, n := range r.sizes() {
-		// The turns of one round are of one minute, and have its error in common.
-		all := slices.Collect(slices.Chunk(r.samples[place{f.name, u.name, n, plane}], f.turnsARound()))
-		if len(all) > 0 {
-			sizes, rounds = sizes+1, max(rounds, len(all))
-		}
-		for _, turns := range all {
-			costs = append(costs, point{math.Log(float64(n)), math.Log(u.total(float64(n), statisticOf(turns).median))})
+		for turns := range slices.Chunk(values(n), f.turnsARound()) {
+			c = append(c, point{math.Log(float64(n)), math.Log(statisticOf(turns).median)})
 		}
 	}
-	if sizes < 2 || rounds < 2 {
-		return exponent{}, false
+	return c
+}
+
+// tells whether there are two sizes, and two rounds of one.
+func (c curve) tells() bool {
+	sizes := map[float64]int{}
+	most := 0
+	for _, p := range c {
+		sizes[p.x]++
+		most = max(most, sizes[p.x])
 	}
-	return exponentOf(costs), true
+	return len(sizes) > 1 && most > 1
+}
+
+// lastStep is the part from the last size but one to the last. What begins to grow only there, behind something that is always the same,
+// doesn't show over all sizes.
+func (c curve) lastStep() curve {
+	last, before := math.Inf(-1), math.Inf(-1)
+	for _, p := range c {
+		if p.x > last {
+			last, before = p.x, last
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(c), func(p point) bool { return p.x < before })
+}
+
+// outcome is that of the line through all, unless the last step alone is surely faster than anything that may be held.
+func (c curve) outcome() outcome {
+	if e := exponentOf(c.lastStep()); e.power-e.off > excluded {
+		return notHeld
+	}
+	return exponentOf(c).outcome()
+}
+
+// growth tells how a unit grows, and in words by what; false when that can't be told.
+func (r *results) growthOf(f figure, u unit) (o outcome, words string, ok bool) {
+	if u.total == nil {
+		return "", "", false
+	}
+	c := r.cost(f, u)
+	if !c.tells() {
+		return "", "", false
+	}
+	o, words = c.outcome(), fmt.Sprintf("%s: %s, last step %s", u.label, exponentOf(c), exponentOf(c.lastStep()))
+	if o == held || !f.alike {
+		return o, words, true
+	}
+	beside := r.costBeside(f, u)
+	if !beside.tells() {
+		return o, words, true
+	}
+	return beside.outcome(), fmt.Sprintf("%s, by the baseline's %s", words, exponentOf(beside)), true
 }
 
 // exponentOf is the slope of the line through the points with the least squares.
@@ -89,29 +155,23 @@ const linearWanted = "nothing grows faster than linearly"
 // linear tells whether each cost grows at most as much as the number of Edges does.
 func (r *results) linear(figures []figure) verdict {
 	judged := map[outcome][]string{}
-	count := 0
-	var asides []string
 	for _, f := range figures {
 		for _, u := range f.per {
-			if e, ok := r.exponent(f, u); ok {
-				count++
-				judged[e.outcome()] = append(judged[e.outcome()], u.label+": "+e.String())
+			if o, words, ok := r.growthOf(f, u); ok {
+				judged[o] = append(judged[o], words)
 			}
-		}
-		if f.aside != "" && r.has(f.name, f.per[0].name) {
-			asides = append(asides, f.aside)
 		}
 	}
 	faster, unsure := strings.Join(judged[notHeld], "; "), strings.Join(judged[tooNoisy], "; ")
 	switch {
-	case count == 0:
-		return verdict{linearWanted, notMeasured, "it takes two sizes, and two rounds"}
 	case faster != "" && unsure != "":
 		return verdict{linearWanted, notHeld, faster + "; " + string(tooNoisy) + ": " + unsure}
 	case faster != "":
 		return verdict{linearWanted, notHeld, faster}
 	case unsure != "":
 		return verdict{linearWanted, tooNoisy, unsure}
+	case len(judged[held]) == 0:
+		return verdict{linearWanted, notMeasured, "it takes two sizes, and two rounds"}
 	}
-	return verdict{linearWanted, held, strings.Join(append([]string{fmt.Sprintf("%d figures", count)}, asides...), "; ")}
+	return verdict{linearWanted, held, fmt.Sprintf("%d figures", len(judged[held]))}
 }

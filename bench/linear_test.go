@@ -13,8 +13,8 @@ func (r *results) set(figure, unit string, edges int, values ...float64) {
 	r.samples[place{figure, unit, edges, plane}] = values
 }
 
-// TestExponent: three rounds of three turns, at the sizes of the default, of a cost that grows in a known way.
-func TestExponent(t *testing.T) {
+// TestCurve: three rounds of three turns, at the sizes of the default, of a cost that grows in a known way.
+func TestCurve(t *testing.T) {
 	for name, c := range map[string]struct {
 		cost  func(n float64) float64
 		noise float64 // of a round, by the cost
@@ -29,6 +29,8 @@ func TestExponent(t *testing.T) {
 		"n·log n":                             {func(n float64) float64 { return n * math.Log(n) }, 0, notHeld},
 		"n·log n in noise":                    {func(n float64) float64 { return n * math.Log(n) }, 0.2, tooNoisy},
 		"a third more once out of the caches": {func(n float64) float64 { return n * (1 + math.Min(1, n/10_000)/3) }, 0.02, held},
+		"a square behind what stays the same": {func(n float64) float64 { return 2e7 + n*n }, 0.05, notHeld},
+		"half as much more at the last size":  {func(n float64) float64 { return n * (1 + math.Floor(n/19_000)/2) }, 0.02, notHeld},
 		"nothing":                             {func(float64) float64 { return 0 }, 0, tooNoisy},
 		"no number":                           {func(float64) float64 { return math.NaN() }, 0, tooNoisy},
 	} {
@@ -45,8 +47,8 @@ func TestExponent(t *testing.T) {
 			}
 			r.set("F", "u", n, all...)
 		}
-		if e, ok := r.exponent(f, f.per[0]); !ok || e.outcome() != c.want {
-			t.Errorf("%s: %s, %t: %q, want %q", name, e, ok, e.outcome(), c.want)
+		if got := r.cost(f, f.per[0]); !got.tells() || got.outcome() != c.want {
+			t.Errorf("%s: %s, last step %s: %q, want %q", name, exponentOf(got), exponentOf(got.lastStep()), got.outcome(), c.want)
 		}
 	}
 }
@@ -67,11 +69,23 @@ func TestLinear(t *testing.T) {
 		change func(r *results)
 		want   string
 	}{
-		"as it is": {func(*results) {}, "held: 23 figures; " + listAllTime.aside},
-		"what an Edge takes": {func(r *results) { scale(r, "IdleHello", bytesEach, 0.5) },
+		"as it is": {func(*results) {}, "held: 23 figures"},
+		"the baseline as much": {func(r *results) {
+			scale(r, plane, "Push", cpuEach, 0.3)
+			scale(r, baseline, "Push", cpuEach, 0.29)
+		}, "held: 23 figures"},
+		"the baseline less": {func(r *results) {
+			scale(r, plane, "Push", cpuEach, 0.3)
+			scale(r, baseline, "Push", cpuEach, 0.1)
+		}, "NOT HELD: CPU a pushed snapshot, µs: n^1.30 ± 0.00, last step n^1.30 ± 0.00, by the baseline's n^1.20 ± 0.00"},
+		"a baseline that does it otherwise": {func(r *results) {
+			scale(r, plane, "ListAll", timeEach, 1.5)
+			scale(r, baseline, "ListAll", timeEach, 1.5)
+		}, "NOT HELD: the whole list in pages of 1,000, ms: n^1.50 ± 0.00, last step n^1.50 ± 0.00"},
+		"what an Edge takes": {func(r *results) { scale(r, plane, "IdleHello", bytesEach, 0.5) },
 			"NOT HELD: bytes an idle Edge, hello alone: n^1.50 ± 0.00"},
-		"a total": {func(r *results) { scale(r, "Gather", timeEach, 1.5) }, "NOT HELD: all Edges asked, s: n^1.50 ± 0.00"},
-		"a rate that falls": {func(r *results) { scale(r, "Hello", rateOf, -1) },
+		"a total": {func(r *results) { scale(r, plane, "Gather", timeEach, 1.5) }, "NOT HELD: all Edges asked, s: n^1.50 ± 0.00"},
+		"a rate that falls": {func(r *results) { scale(r, plane, "Hello", rateOf, -1) },
 			"NOT HELD: hellos a second: n^2.00 ± 0.00"},
 		"one goroutine more": {func(r *results) {
 			for i, n := range r.sizes() {
@@ -86,8 +100,8 @@ func TestLinear(t *testing.T) {
 		"what was no number": {func(r *results) { r.set("Storm", timeEach, 5000, math.NaN()) }, "too noisy to tell: all back after a cut, s: n^NaN"},
 		"both": {func(r *results) {
 			r.set("Storm", timeEach, 5000, math.NaN())
-			scale(r, "Gather", timeEach, 1.5)
-		}, "NOT HELD: all Edges asked, s: n^1.50 ± 0.00; too noisy to tell: all back after a cut, s: n^NaN"},
+			scale(r, plane, "Gather", timeEach, 1.5)
+		}, "NOT HELD: all Edges asked, s: n^1.50 ± 0.00, last step n^1.50 ± 0.00; too noisy to tell: all back after a cut, s: n^NaN"},
 		"of one round": {func(r *results) {
 			for p, all := range r.samples {
 				r.samples[p] = all[:1]
@@ -118,11 +132,11 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// scale has a value of the Control Plane grow with a power of the number of Edges.
-func scale(r *results, figure, unit string, power float64) {
+// scale has a value of a server grow with a power of the number of Edges.
+func scale(r *results, server, figure, unit string, power float64) {
 	for _, n := range r.sizes() {
 		v := 100 * math.Pow(float64(n), power)
-		r.set(figure, unit, n, v, v, v, v, v, v)
+		r.samples[place{figure, unit, n, server}] = []float64{v, v, v, v, v, v}
 	}
 }
 

@@ -35,7 +35,6 @@ const pageEdges = 1000
 // listAllTime is every page of /edges with 1,000 Edges each, one after the other.
 var listAllTime = figure{
 	name: "ListAll", turns: someTurns,
-	aside: "the whole list's time has a part that grows with their square, as each page counts all",
 	per: []unit{
 		{timeEach, "the whole list in pages of 1,000, ms", toMillis, ofAll},
 		{cpuEach, "CPU a whole list, ms", toMillis, ofAll},

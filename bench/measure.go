@@ -42,6 +42,11 @@ func (r *results) measureSize(ctx context.Context, set *settings, figures []figu
 			return err
 		}
 	}
+	for _, s := range rigs { // not before: the heartbeats of one would take time from the hellos of the other
+		if err := s.beat(ctx); err != nil {
+			return err
+		}
+	}
 	for _, f := range figures {
 		for turn := range f.turnsARound() {
 			if err := r.take(ctx, f, inTurn(rigs, round+turn)); err != nil {

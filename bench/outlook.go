@@ -22,19 +22,17 @@ type need struct {
 	at           float64                        // Edges
 	total        func(edges, y float64) float64 // of what was measured, to what grows in a line
 	show         func(v float64) string
-	// square is what grows with the square of the number of Edges, by that square, and is no part of the line; nil: nothing does.
-	square func(*results) float64
 }
 
 var needs = []need{
-	{"memory, hello alone", "IdleHello", bytesEach, far, byEdge, mebibytes, nil},
-	{"memory, with a snapshot of each", "IdleSnapshot", bytesEach, far, byEdge, mebibytes, nil},
-	{"CPU for heartbeats (stretched beyond 60,000 Edges to 4,000 a second)", "IdleCPU", cpuAMinute, mostBeating, ofAll, percentOfACore, nil},
-	{"`/edges`, the first page", "List", timeEach, far, ofAll, milliseconds, nil},
-	{"`/edges`, all pages of 1,000", "ListAll", timeEach, far, ofAll, seconds, countedOnPages},
-	{"`/fleet/summary`", "Summary", timeEach, far, ofAll, milliseconds, nil},
-	{"`/fleet/status`, all asked", "Gather", timeEach, far, ofAll, seconds, nil},
-	{"all back after a cut", "Storm", timeEach, far, ofAll, seconds, nil},
+	{"memory, hello alone", "IdleHello", bytesEach, far, byEdge, mebibytes},
+	{"memory, with a snapshot of each", "IdleSnapshot", bytesEach, far, byEdge, mebibytes},
+	{"CPU for heartbeats (stretched beyond 60,000 Edges to 4,000 a second)", "IdleCPU", cpuAMinute, mostBeating, ofAll, percentOfACore},
+	{"`/edges`, the first page", "List", timeEach, far, ofAll, milliseconds},
+	{"`/edges`, all pages of 1,000", "ListAll", timeEach, far, ofAll, seconds},
+	{"`/fleet/summary`", "Summary", timeEach, far, ofAll, milliseconds},
+	{"`/fleet/status`, all asked", "Gather", timeEach, far, ofAll, seconds},
+	{"all back after a cut", "Storm", timeEach, far, ofAll, seconds},
 }
 
 func mebibytes(v float64) string      { return thousands(v/(1<<20)) + " MiB" }
@@ -42,40 +40,26 @@ func milliseconds(v float64) string   { return thousands(v*toMillis) + " ms" }
 func seconds(v float64) string        { return thousands(v*toSecs) + " s" }
 func percentOfACore(v float64) string { return thousands(v/60*100) + "% of a core" }
 
-// countedOnPages is the counting of all Edges on each page of a list: as much for each as a first page takes for one Edge more in the fleet.
-func countedOnPages(r *results) float64 {
-	first, _ := fit(r.line("List", timeEach, plane))
-	return max(0, first.slope) / pageEdges
-}
-
-// lines are the straight one through what grows, of the Control Plane, and the factor of the square beside it.
-func (n need) lines(r *results) (l straight, square float64, ok bool) {
-	if n.square != nil {
-		square = n.square(r)
-	}
+// line is the straight one through what grows, of the Control Plane.
+func (n need) line(r *results) (straight, bool) {
 	points := r.line(n.figure, n.unit, plane)
 	for i, p := range points {
-		points[i].y = n.total(p.x, p.y) - square*p.x*p.x
+		points[i].y = n.total(p.x, p.y)
 	}
-	l, ok = fit(points)
-	return l, square, ok
+	return fit(points)
 }
 
 // outlook is what 100,000 Edges on one instance would need, in Markdown; empty where too little was measured for a line.
 func (r *results) outlook() string {
 	var b strings.Builder
 	for _, n := range needs {
-		l, square, ok := n.lines(r)
+		l, ok := n.line(r)
 		if !ok {
 			continue
 		}
-		counted := square * n.at * n.at
-		needed, growth := n.show(l.at(n.at)+counted), fmt.Sprintf("%s and %s by 1,000 Edges", n.show(l.start), n.show(1000*l.slope))
-		if l.slope <= 0 && counted == 0 {
+		needed, growth := n.show(l.at(n.at)), fmt.Sprintf("%s and %s per 1,000 Edges", n.show(l.start), n.show(1000*l.slope))
+		if l.slope <= 0 {
 			needed, growth = "it doesn't grow", ""
-		}
-		if counted > 0 {
-			growth += fmt.Sprintf(", and %s that grow with the square", n.show(counted))
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %.0f%% |\n", n.text, needed, growth, 100*l.off)
 	}

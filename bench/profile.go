@@ -49,6 +49,9 @@ func runProfiles(ctx context.Context, out io.Writer, set *settings, figures []fi
 	if err := s.join(ctx); err != nil {
 		return err
 	}
+	if err := s.beat(ctx); err != nil {
+		return err
+	}
 	for _, f := range figures {
 		if err := s.profile(ctx, out, f, dir); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)

@@ -5,7 +5,7 @@ import "context"
 // pushCPU is what a pushed snapshot costs that is kept. A heartbeat after each Edge's last one shows that all were read, which
 // counts too: one to two pushes at the most.
 var pushCPU = figure{
-	name: "Push", turns: someTurns,
+	name: "Push", alike: true, turns: someTurns,
 	per: []unit{{cpuEach, "CPU a pushed snapshot, µs", toMicros, byEdge}},
 	measure: func(ctx context.Context, s *rig) (int, []float64, error) {
 		rounds := many(s.set.frames, s.edges())

@@ -5,7 +5,7 @@ import "context"
 // reconnectStorm cuts all connections and lets all Edges dial again at once, 64 at a time, with a snapshot each. The time is
 // that from the first cut until the last hello is answered and the last snapshot read.
 var reconnectStorm = figure{
-	name: "Storm", turns: someTurns,
+	name: "Storm", alike: true, turns: someTurns,
 	per: []unit{
 		{timeEach, "all back after a cut, s", toSecs, ofAll},
 		{cpuEdge, "CPU an Edge that comes back, µs", toMicros, byEdge},

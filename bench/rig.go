@@ -72,7 +72,7 @@ func (s *rig) open(ctx context.Context, n int) (err error) {
 	return err
 }
 
-// join returns when all Edges have been answered. They send heartbeats from then on.
+// join returns when all Edges have been answered. They send no heartbeats before beat.
 func (s *rig) join(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, figureTime)
 	defer cancel()
@@ -80,6 +80,12 @@ func (s *rig) join(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("connecting to %s: %w", s.name, err)
 	}
+	return nil
+}
+
+func (s *rig) beat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, figureTime)
+	defer cancel()
 	return s.fleet.beat(ctx)
 }
 

@@ -7,7 +7,7 @@ import (
 
 // statusCPU is what a status round trip costs: HTTP, the Edge asked, its answer rendered. Its timeout is one that no profile makes too short.
 var statusCPU = figure{
-	name: "Status", turns: 5, // its ratio is the one whose target is closest
+	name: "Status", alike: true, turns: 5, // its ratio is the one whose target is closest
 	per: []unit{
 		{cpuEach, "CPU a status round trip, µs", toMicros, byEdge},
 		{rateOf, "status round trips a second", asItIs, timeOf},
