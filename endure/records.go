@@ -89,10 +89,10 @@ const (
 
 // judged is what came out of one look at the records.
 type judged struct {
-	counts  map[string]int // by operation and state
-	dropped int            // that the daemon doesn't keep any more
-	wrong   []string
-	open    int // of those that are wrong
+	counts map[string]int  // by operation and state
+	nonces map[string]bool // of all that are listed
+	wrong  []string
+	open   int // of those that are wrong
 }
 
 // checkRecords wants every command that was asked until now settled, and settled rightly; the load may go on. f is the fault that ends
@@ -122,7 +122,7 @@ func (c *chaos) checkRecords(ctx context.Context, f *fault) {
 
 // judgeRecords looks at all that were made until then.
 func (c *chaos) judgeRecords(until time.Time) (judged, error) {
-	j := judged{counts: map[string]int{}}
+	j := judged{counts: map[string]int{}, nonces: map[string]bool{}}
 	for path := fmt.Sprintf("/fleet/operations?limit=%d", pageSize); ; {
 		var page struct {
 			Operations []record `json:"operations"`
@@ -132,13 +132,18 @@ func (c *chaos) judgeRecords(until time.Time) (judged, error) {
 		if err := c.ask.get(path, &page); err != nil {
 			return j, err
 		}
-		j.dropped = page.Dropped
 		for i := range page.Operations {
-			if r := &page.Operations[i]; !r.CreatedAt.After(until) {
+			r := &page.Operations[i]
+			j.nonces[r.Parameters.Nonce] = true
+			if !r.CreatedAt.After(until) {
 				j.add(r, r.judge(c.ran(r), !strings.HasPrefix(r.EdgeID, deafPrefix)))
 			}
 		}
 		if page.Next == "" {
+			for _, bed := range c.testbeds() {
+				j.missing(bed.ledger.Reached(c.daemon.Began(), until))
+			}
+			j.notKept(page.Dropped)
 			return j, nil
 		}
 		path = fmt.Sprintf("/fleet/operations?limit=%d&cursor=%s", pageSize, page.Next)
@@ -152,6 +157,23 @@ func (j *judged) add(r *record, v verdict) {
 	}
 	if v.open {
 		j.open++
+	}
+}
+
+// missing holds what is listed against the nonces of the commands that reached their Edges: each has a record, which was made before it
+// was sent.
+func (j *judged) missing(reached []string) {
+	for _, nonce := range reached {
+		if !j.nonces[nonce] {
+			j.wrong = append(j.wrong, nonce+" reached its Edge, and has no record")
+		}
+	}
+}
+
+// notKept: no life of the daemon has as many commands as it keeps.
+func (j *judged) notKept(dropped int) {
+	if dropped > 0 {
+		j.wrong = append(j.wrong, fmt.Sprintf("%d records are kept no longer", dropped))
 	}
 }
 

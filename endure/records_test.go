@@ -4,9 +4,17 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"iop/load/daemon"
+	"iop/load/ledger"
 )
 
 const (
@@ -58,7 +66,7 @@ func TestRecords(t *testing.T) {
 func TestRecordsAddUp(t *testing.T) {
 	r := newChaosReport(plan{})
 	for range 2 { // lives of the daemon
-		j := judged{counts: map[string]int{}, dropped: 3}
+		j := judged{counts: map[string]int{}}
 		j.add(&record{Operation: "edge.ping", State: "succeeded"}, verdict{})
 		j.add(&record{Operation: "edge.ping", State: "succeeded"}, verdict{wrong: "it"})
 		j.add(&record{Operation: "edge.ping", State: "sent"}, verdict{"it", true})
@@ -68,7 +76,51 @@ func TestRecordsAddUp(t *testing.T) {
 		r.addRecords(&j)
 	}
 	want := map[string]int{"edge.ping succeeded": 4, "edge.ping sent": 2}
-	if diff := cmp.Diff(want, r.Operations); diff != "" || r.Judged != 6 || r.Unjudged != 6 {
-		t.Errorf("judged %d, not judged %d, by state (-want +got):\n%s", r.Judged, r.Unjudged, diff)
+	if diff := cmp.Diff(want, r.Operations); diff != "" || r.Judged != 6 {
+		t.Errorf("judged %d, by state (-want +got):\n%s", r.Judged, diff)
+	}
+}
+
+// Every command that reached its Edge has a record, on whichever page.
+func TestRecordsThatAreMissing(t *testing.T) {
+	newBed := func(prefix string) *testbed { return &testbed{ledger: ledger.New(prefix, 1)} }
+	direct, proxied := newBed("direct-"), newBed("proxied-")
+	ran := func(bed *testbed) (nonce string) {
+		nonce = bed.ledger.Ask(0)
+		bed.ledger.Arrived(0, nonce, nonce)
+		return nonce
+	}
+	one, two, three := ran(direct), ran(proxied), ran(direct)
+	direct.ledger.Ask(0) // this one never arrived
+	until := time.Now()
+	ran(proxied) // too late for this look
+	for name, c := range map[string]struct {
+		pages   [][]string // of nonces
+		dropped int
+		wrong   []string
+	}{
+		"all are there":           {[][]string{{one, two}, {three}}, 0, nil},
+		"a page is skipped":       {[][]string{{one, two}}, 0, []string{three + " reached its Edge, and has no record"}},
+		"none is there":           {[][]string{{}}, 0, []string{one + " reached its Edge, and has no record", three + " reached its Edge, and has no record", two + " reached its Edge, and has no record"}},
+		"some are kept no longer": {[][]string{{three, two}, {one}}, 2, []string{"2 records are kept no longer"}},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			at := len(r.FormValue("cursor"))
+			var records []string
+			for _, nonce := range c.pages[at] {
+				records = append(records, fmt.Sprintf(`{"operation_id":"id","edge_id":"e","state":"succeeded","parameters":{"nonce":%[1]q},"result":{"nonce":%[1]q}}`, nonce))
+			}
+			next := ""
+			if at+1 < len(c.pages) {
+				next = strings.Repeat("x", at+1)
+			}
+			fmt.Fprintf(w, `{"operations":[%s],"dropped":%d,"next_cursor":%q}`, strings.Join(records, ","), c.dropped, next)
+		}))
+		all := chaos{ask: newAsker(server.URL), direct: direct, proxied: proxied, daemon: &daemon.Daemon{}}
+		got, err := all.judgeRecords(until)
+		server.Close()
+		if diff := cmp.Diff(c.wrong, got.wrong); diff != "" || got.open > 0 || err != nil {
+			t.Errorf("%s: open %d, %v; wrong (-want +got):\n%s", name, got.open, err, diff)
+		}
 	}
 }

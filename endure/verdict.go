@@ -43,7 +43,6 @@ type chaosReport struct {
 	Excused     map[string]uint64 `json:"excused"`    // that failed because of a fault
 	Judged      int               `json:"judged"`     // operations, before each kill of the daemon and at the end
 	Operations  map[string]int    `json:"operations"` // of those, by operation and state
-	Unjudged    int               `json:"unjudged"`   // that the daemon didn't keep until then
 	Before      figures           `json:"before"`
 	After       figures           `json:"after"`
 	Failures    []failure         `json:"failures"`
@@ -72,7 +71,6 @@ func (r *chaosReport) addRecords(j *judged) {
 		r.Operations[name] += n
 		r.Judged += n
 	}
-	r.Unjudged += j.dropped
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

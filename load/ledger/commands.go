@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ type command struct {
 	edge     int
 	asked    time.Time
 	runs     int                  // how often it reached its Edge
+	arrived  time.Time            // there for the first time
 	outcome  iopv1.CommandOutcome // as the Edge would answer now
 	answered time.Time            // the Edge's first answer
 	ended    time.Time            // the Edge said its end
@@ -105,6 +107,7 @@ func (l *Ledger) Arrived(edge int, commandID, nonce string) (before iopv1.Comman
 		return c.outcome, Repeated
 	}
 	c.runs++
+	c.arrived = l.now()
 	l.commands.young.byID[commandID] = c
 	return 0, Fresh
 }
@@ -148,6 +151,21 @@ func (l *Ledger) Ran(nonce string) bool {
 	defer l.mu.Unlock()
 	c := l.commands.nonce(nonce)
 	return c != nil && c.runs > 0
+}
+
+// Reached gives the nonces of the commands that were asked after one moment and reached their Edges before another, sorted.
+func (l *Ledger) Reached(asked, arrived time.Time) (nonces []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, age := range []commandAge{l.commands.young, l.commands.old} {
+		for nonce, c := range age.byNonce {
+			if c.runs > 0 && c.asked.After(asked) && c.arrived.Before(arrived) {
+				nonces = append(nonces, nonce)
+			}
+		}
+	}
+	slices.Sort(nonces)
+	return nonces
 }
 
 // Settled notes the result that a caller was shown for the command it asked with this nonce. It tells whether it is the one

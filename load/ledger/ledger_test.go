@@ -230,6 +230,34 @@ func TestRan(t *testing.T) {
 	}
 }
 
+func TestReached(t *testing.T) {
+	b := newBooks()
+	b.KeepCommands(time.Hour)
+	ask := func(edge int, arrives bool) string {
+		nonce := b.Ask(edge)
+		b.pass(time.Second)
+		if arrives {
+			b.Arrived(edge, nonce, nonce)
+		}
+		b.pass(time.Second)
+		return nonce
+	}
+	ask(1, true)
+	from := b.pass(time.Second)
+	b.pass(time.Second)
+	first := ask(2, true)
+	ask(1, false)
+	b.pass(2 * time.Hour) // those so far are of the older age
+	second := ask(1, true)
+	b.Arrived(1, second, second) // again, and later
+	until := b.at
+	b.pass(time.Second)
+	ask(2, true)
+	if diff := cmp.Diff([]string{second, first}, b.Reached(from, until)); diff != "" {
+		t.Errorf("reached their Edges (-want +got):\n%s", diff)
+	}
+}
+
 func TestCommandsAreKeptForLonger(t *testing.T) {
 	for keep, want := range map[time.Duration]bool{Keep: false, time.Hour: true} {
 		b := newBooks()
