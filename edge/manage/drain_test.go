@@ -123,6 +123,47 @@ func TestADrainBelievesNoZeroThatSaysNothing(t *testing.T) {
 	}
 }
 
+// What an agent told is shown as nothing once it has gone; what it told of may run on.
+func TestADrainWaitsForAnAgentThatHasGone(t *testing.T) {
+	gone := func(f *fakeSite) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		off := edge.Provider{ID: "b", Health: edge.Offline, Status: edge.Unavailable}
+		f.nodes = []edge.Node{{ID: "n", Announced: true, Providers: []edge.Provider{off}}}
+		f.loadAt = func(string) time.Time { return time.Time{} }
+	}
+	t.Run("it stays away", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, f, _ := running(t)
+			gone(f)
+			result, err, took := drained(t, s, 30)
+			if err == nil || err.Error() != "What runs at b isn't known, since it has told no load after the drain." || took != 30*time.Second ||
+				result["in_flight"] != nil || fmt.Sprint(result["unknown"]) != "[b]" {
+				t.Errorf("after %v it ended with %v, %v", took, result, err)
+			}
+		})
+	})
+	t.Run("it comes back", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, f, _ := running(t)
+			gone(f)
+			go func() {
+				time.Sleep(10 * time.Second)
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				idle := provider("b")
+				idle.General = edge.Counters{Capacity: 2}
+				f.nodes = []edge.Node{{ID: "n", Announced: true, Connected: true, Providers: []edge.Provider{idle}}}
+				f.loadAt = nil
+			}()
+			result, err, took := drained(t, s, 30)
+			if err != nil || result["in_flight"] != uint64(0) || took < 10*time.Second || took > 10*time.Second+drainLook {
+				t.Errorf("after %v it ended with %v, %v", took, result, err)
+			}
+		})
+	})
+}
+
 func TestADrainSaysWhatRunsAndWhatIsntKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f, _ := running(t)

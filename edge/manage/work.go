@@ -23,7 +23,10 @@ func (s *Site) workAt(nodeID string, since time.Time) (w work) {
 		for _, p := range n.Providers {
 			w.requests += requestsAt(p)
 			switch {
-			case p.Health == edge.Offline, s.leased(n.ID, p.ID), requestsAt(p) > 0:
+			case s.leased(n.ID, p.ID), requestsAt(p) > 0:
+			case n.Announced && !n.Connected: // its agent has gone, which ends nothing that runs there
+				w.unheard = append(w.unheard, p.ID)
+			case p.Health == edge.Offline:
 			case p.LoadAt.IsZero():
 				w.untold = append(w.untold, p.ID)
 			case p.LoadAt.Before(since):
