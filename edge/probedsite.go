@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -352,6 +353,9 @@ func (s *ProbedSite) show(p *probe) (changed bool) {
 	return changed
 }
 
+// errNoGauges is why nothing is known of a load that was exported before.
+var errNoGauges = errors.New("its metrics have no gauges any more")
+
 func (s *ProbedSite) logState(nodeID string, p Provider, a answer) {
 	switch {
 	case p.Health == Offline:
@@ -359,7 +363,7 @@ func (s *ProbedSite) logState(nodeID string, p Provider, a answer) {
 	case p.Health == Degraded:
 		s.log.Warn("A provider is degraded: requests wait there, and none runs or ends.", "node_id", nodeID, "provider_id", p.ID)
 	case p.Status == "":
-		s.log.Warn("A provider is online, and what runs there can't be read.", "node_id", nodeID, "provider_id", p.ID, "why", a.loadErr)
+		s.log.Warn("A provider is online, and what runs there can't be read.", "node_id", nodeID, "provider_id", p.ID, "why", cmp.Or(a.loadErr, errNoGauges))
 	default:
 		s.log.Info("A provider is online.", "node_id", nodeID, "provider_id", p.ID, "models", p.Models)
 	}

@@ -50,7 +50,7 @@ func (s *scripted) set(id string, f func(context.Context) answer) {
 
 func answers(running uint32) func(context.Context) answer {
 	return func(context.Context) answer {
-		return answer{load: &backend.Load{Running: running}, models: []string{"m"}}
+		return answer{load: &backend.Load{Running: running, Exported: true}, models: []string{"m"}}
 	}
 }
 
@@ -195,19 +195,24 @@ func TestALoadThatCantBeReadIsSeen(t *testing.T) {
 		if p := s.Nodes()[0].Providers[0]; !p.LoadAt.After(begun) || s.changes.Load() != 1 {
 			t.Errorf("told again it is %+v, told %d times", p, s.changes.Load())
 		}
-		s.set("a", func(context.Context) answer { return answer{loadErr: backend.StatusError(500)} })
-		pass(time.Minute)
-		p := s.Nodes()[0].Providers[0]
-		if p.Status != "" || p.Health != Online || p.General != (Counters{4, 1, 0}) || s.changes.Load() != 2 {
-			t.Errorf("mute it is %+v, told %d times", p, s.changes.Load())
-		}
-		if n := strings.Count(log.String(), "what runs there can't be read"); n != 1 || !strings.Contains(log.String(), "status 500") {
-			t.Errorf("it is logged %d times:\n%s", n, log)
-		}
-		s.set("a", answers(2))
-		pass(time.Minute)
-		if p := s.Nodes()[0].Providers[0]; p.Status != Available || strings.Count(log.String(), "A provider is online.") != 2 {
-			t.Errorf("back it is %+v, and the log says\n%s", p, log)
+		for i, c := range []struct {
+			mute answer
+			why  string
+		}{{answer{loadErr: backend.StatusError(500)}, "status 500"}, {answer{load: &backend.Load{}}, "no gauges"}} {
+			s.set("a", func(context.Context) answer { return c.mute })
+			pass(time.Minute)
+			p := s.Nodes()[0].Providers[0]
+			if p.Status != "" || p.Health != Online || p.General != (Counters{4, 1, 0}) || s.changes.Load() != int32(2+2*i) {
+				t.Errorf("mute it is %+v, told %d times", p, s.changes.Load())
+			}
+			if n := strings.Count(log.String(), "what runs there can't be read"); n != 1+i || !strings.Contains(log.String(), c.why) {
+				t.Errorf("it is logged %d times:\n%s", n, log)
+			}
+			s.set("a", answers(1))
+			pass(time.Minute)
+			if p := s.Nodes()[0].Providers[0]; p.Status != Available || strings.Count(log.String(), "A provider is online.") != 2+i {
+				t.Errorf("back it is %+v, and the log says\n%s", p, log)
+			}
 		}
 	})
 }

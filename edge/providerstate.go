@@ -31,7 +31,8 @@ type answer struct {
 // nothing to lose and is offline at once. One that is online and doesn't work is degraded.
 //
 // It is the same with its load: one that is lost is no news, two are, and so is the first where none was told before. From
-// then on it isn't known whether it takes requests, so that nobody counts on it.
+// then on it isn't known whether it takes requests, so that nobody counts on it. One that never exported a load has none to lose,
+// until it exports one.
 type providerState struct {
 	asked     bool
 	online    bool
@@ -65,7 +66,8 @@ func (s *providerState) take(a answer, now time.Time) {
 	if a.slots != 0 {
 		s.slots = a.slots
 	}
-	if a.load == nil { // the last numbers stand: not known is not zero
+	// The last numbers stand: not known is not zero, and a gateway's page without gauges doesn't mean that the engine has none.
+	if a.load == nil || s.load.Exported && !a.load.Exported {
 		s.mute++
 		return
 	}

@@ -10,7 +10,7 @@ import (
 func TestProviderState(t *testing.T) {
 	spec := &ProbedProvider{ID: "p", Type: "vllm", Capacity: 4, LongContextCapacity: 1}
 	told := func(running, waiting uint32) answer {
-		return answer{load: &backend.Load{Running: running, Waiting: waiting}, at: time.Unix(1, 0), models: []string{"m"}, slots: 9}
+		return answer{load: &backend.Load{Running: running, Waiting: waiting, Exported: true}, at: time.Unix(1, 0), models: []string{"m"}, slots: 9}
 	}
 	mute := answer{models: []string{"m"}, slots: 9, loadErr: backend.ErrTimeout}
 	silent := answer{load: &backend.Load{}, models: []string{"m"}, slots: 9}
@@ -48,6 +48,11 @@ func TestProviderState(t *testing.T) {
 		"never tells its load":       {[]answer{mute}, up("", 0, 0), false},
 		"never tells it for long":    {[]answer{mute, mute}, up("", 0, 0), false},
 		"exports no load":            {[]answer{silent, silent}, up(Available, 0, 0), false},
+		"exports a load later":       {[]answer{silent, told(4, 1)}, up(Busy, 4, 1), false},
+		"one load not exported":      {[]answer{told(4, 1), silent}, up(Busy, 4, 1), false},
+		"two loads not exported":     {[]answer{told(4, 1), silent, silent}, up("", 4, 1), false},
+		"one lost, one not exported": {[]answer{told(4, 1), mute, silent}, up("", 4, 1), false},
+		"restarted without a load":   {[]answer{told(4, 1), fail, fail, silent, silent}, up(Available, 0, 0), false},
 	} {
 		var s providerState
 		for _, a := range c.answers {
@@ -56,6 +61,25 @@ func TestProviderState(t *testing.T) {
 		if got := s.view(spec); !equalProvider(got, c.want) || s.doubted != c.doubted {
 			t.Errorf("%s: %+v, doubted %v; want %+v, %v", name, got, s.doubted, c.want, c.doubted)
 		}
+	}
+}
+
+// A page without gauges says nothing of what waits, and is no sign of work.
+func TestASuspicionOutlivesAPageWithoutGauges(t *testing.T) {
+	var s providerState
+	began := time.Now()
+	take := func(l backend.Load, after time.Duration) { s.take(answer{load: &l}, began.Add(after)) }
+	stuck := backend.Load{Waiting: 3, Work: 40, Exported: true}
+	take(stuck, 0)
+	take(stuck, time.Second)
+	take(backend.Load{}, 2*time.Second)
+	take(stuck, time.Second+suspectAfter)
+	if !s.suspicion.suspect {
+		t.Error("a page without gauges began the suspicion anew")
+	}
+	take(backend.Load{}, 2*suspectAfter)
+	if v := s.view(&ProbedProvider{ID: "p"}); v.Health != Degraded {
+		t.Errorf("a page without gauges ended the suspicion: %+v", v)
 	}
 }
 
@@ -124,6 +148,7 @@ func TestALoadHasItsTime(t *testing.T) {
 		"told":                {[]answer{told(1), told(2)}, at(2)},
 		"lost":                {[]answer{told(1), {at: at(2)}, {at: at(3)}}, at(1)},
 		"lost from the start": {[]answer{{at: at(1)}}, time.Time{}},
+		"not exported":        {[]answer{told(1), {load: &backend.Load{}, at: at(2)}}, at(1)},
 		"offline":             {[]answer{told(1), {err: backend.ErrTimeout}, {err: backend.ErrTimeout}}, time.Time{}},
 		"exports none":        {[]answer{{load: &backend.Load{}, at: at(1)}}, time.Time{}},
 	} {
