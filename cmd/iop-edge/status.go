@@ -20,6 +20,7 @@ import (
 
 	"iop/cmd/internal/build"
 	"iop/cmd/internal/program"
+	"iop/cmd/internal/terminal"
 	"iop/configs"
 	"iop/edge"
 )
@@ -135,12 +136,12 @@ func printStatus(out io.Writer, r *statusReport, now time.Time) error {
 	for _, n := range r.Nodes {
 		state := stateOf(n, r.Drained[n.ID])
 		if len(n.Providers) == 0 {
-			t.AppendRow(table.Row{n.ID, state, "-"})
+			t.AppendRow(table.Row{terminal.Clean(n.ID), state, "-"})
 		}
 		for _, p := range n.Providers {
 			row := table.Row{
-				n.ID, state, p.ID, p.Type, p.Status, p.Health, used(p.General), p.General.Queued, usedLong(p.LongContext), p.LongContext.Queued,
-				strings.Join(p.Models, ","),
+				terminal.Clean(n.ID), state, terminal.Clean(p.ID), terminal.Clean(p.Type), p.Status, p.Health, used(p.General), p.General.Queued, usedLong(p.LongContext), p.LongContext.Queued,
+				terminal.Clean(strings.Join(p.Models, ",")),
 			}
 			if p.Status == "" {
 				copy(row[4:], table.Row{"unspecified", cmp.Or(p.Health, "unspecified"), "?", "?", "?", "?"})
@@ -148,7 +149,7 @@ func printStatus(out io.Writer, r *statusReport, now time.Time) error {
 			t.AppendRow(row)
 		}
 	}
-	_, err := fmt.Fprintf(out, "%s  version %s, up %v\n\n%s\n", r.EdgeID, r.Version, now.Sub(r.StartedAt).Round(time.Second), t.Render())
+	_, err := fmt.Fprintf(out, "%s  version %s, up %v\n\n%s\n", terminal.Clean(r.EdgeID), terminal.Clean(r.Version), now.Sub(r.StartedAt).Round(time.Second), t.Render())
 	return err
 }
 

@@ -29,3 +29,17 @@ func TestWhatIsntKnownIsNotPrintedAsZero(t *testing.T) {
 		t.Errorf("printed is\n%s", out.String())
 	}
 }
+
+// An agent's types and a backend's models must neither steer the terminal nor make a line of their own.
+func TestWhatOthersSaidIsPrintedClean(t *testing.T) {
+	const foul = "x\x1b[2J\n\u009b31m\u202e"
+	p := edge.Provider{ID: foul, Type: foul, Status: edge.Available, Health: edge.Online, Models: []string{foul, foul}}
+	report := &statusReport{EdgeID: foul, Version: foul, Nodes: []edge.Node{{ID: foul, Providers: []edge.Provider{p}}, {ID: foul}}}
+	var out strings.Builder
+	if err := printStatus(&out, report, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(out.String(), "\x1b\u009b\u202e") || strings.Count(out.String(), "\n") != 5 {
+		t.Errorf("printed is %q", out.String())
+	}
+}
