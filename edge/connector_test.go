@@ -236,6 +236,21 @@ func TestASnapshotOverTheFrameLimit(t *testing.T) {
 	})
 }
 
+// A log may be a terminal, which shows a message as it is, and a field quoted: what somebody else said is a field.
+func TestWhatAControlPlaneSaysIsNoMessageOfTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cp, log := newFakeCP(t), &syncBuffer{}
+		startEdge(t, cp, Options{Logger: slog.New(slog.NewJSONHandler(log, nil))})
+		p := cp.waitForHello()
+		p.send(errorEnvelope(iopv1.ErrorCode_ERROR_CODE_UNAVAILABLE, "no \x1b[2J"))
+		p.closed()
+		synctest.Wait()
+		if !strings.Contains(log.String(), `"msg":"Not connected.","why":"The Control Plane refuses`) || !strings.Contains(log.String(), `no \u001b[2J"`) {
+			t.Errorf("the log says %s", log)
+		}
+	})
+}
+
 // syncBuffer is a log that can be read while it is written.
 type syncBuffer struct {
 	mu sync.Mutex

@@ -92,7 +92,7 @@ func (e *Edge) connectOnce(ctx context.Context) dial.Ending {
 // pause waits before the next try.
 func (e *Edge) pause(ctx context.Context, end dial.Ending) {
 	wait := end.Wait(e.retry, time.Now())
-	e.log.Warn("Not connected. "+end.Why, "next_try_in", wait.Round(time.Millisecond).String(), "was_connected_for", end.Held.Round(time.Millisecond).String())
+	e.log.Warn("Not connected.", "why", end.Why, "next_try_in", wait.Round(time.Millisecond).String(), "was_connected_for", end.Held.Round(time.Millisecond).String())
 	select {
 	case <-time.After(wait):
 	case <-ctx.Done():

@@ -153,7 +153,7 @@ func (a *Agent) connectOnce(ctx context.Context) dial.Ending {
 // pause waits before the next try.
 func (a *Agent) pause(ctx context.Context, end dial.Ending) {
 	wait := end.Wait(a.retry, time.Now())
-	a.log.Warn("Not connected. "+end.Why, "next_try_in", wait.Round(time.Millisecond).String())
+	a.log.Warn("Not connected.", "why", end.Why, "next_try_in", wait.Round(time.Millisecond).String())
 	select {
 	case <-time.After(wait):
 	case <-ctx.Done():
