@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iop/cmd/internal/program"
+	"iop/cmd/internal/terminal"
 	"iop/configs"
 	"iop/load"
 	"iop/load/join"
@@ -92,10 +93,13 @@ func (c *command) load(ctx context.Context) error {
 		return err
 	}
 	out := result.Report(&scenario, thresholds)
-	fmt.Fprint(c.stdout, out.Text())
+	printReport(c.stdout, out)
 	c.exit = exitCode(out)
 	return c.write(out)
 }
+
+// printReport shows what came out. Kinds of errors are in the words of whatever answered.
+func printReport(out io.Writer, r *report.Report) { fmt.Fprint(out, terminal.Lines(r.Text())) }
 
 // perform does the run, alone or with others.
 func (c *command) perform(ctx context.Context, target load.Target, s load.Scenario) (*load.Result, error) {
@@ -121,7 +125,7 @@ func (c *command) perform(ctx context.Context, target load.Target, s load.Scenar
 func (c *command) work(ctx context.Context) error {
 	var screen *screen
 	err := join.Work(ctx, c.join, c.tokens, func(p join.Part) error {
-		fmt.Fprintf(c.stderr, "joined a run of %s: %d Edges of it are here\n", p.Scenario.Name, p.Scenario.Edges.Count)
+		fmt.Fprintf(c.stderr, "joined a run of %s: %d Edges of it are here\n", terminal.Clean(p.Scenario.Name), p.Scenario.Edges.Count)
 		screen = newScreen(c.stderr, p.Scenario.Edges.Count)
 		return checkFileLimit(p.Scenario.Edges.Count)
 	}, func(s measure.Sample) { screen.show(s) })

@@ -82,6 +82,16 @@ func (w *watched) String() string {
 	return w.text.String()
 }
 
+// What answers may be anything; its words must not steer the terminal.
+func TestAReportIsPrintedClean(t *testing.T) {
+	r := &report.Report{Scenario: "s", Status: report.Requests{Sent: 1, Errors: 1, ErrorKinds: map[string]uint64{"x\x1b[2J": 1}}}
+	var out bytes.Buffer
+	printReport(&out, r)
+	if text := out.String(); strings.Contains(text, "\x1b") || !strings.Contains(text, "\n  status errors: x [2J 1×\n") {
+		t.Errorf("printed is %q", text)
+	}
+}
+
 // The real daemon under everything that can be asked of it gives every answer once and to the one who asked.
 func TestARealRun(t *testing.T) {
 	r := runAgainstDaemon(t, &watched{}, "--edges", "100", "--status-rate", "40", "--command-rate", "20", "--summary-rate", "5",

@@ -23,6 +23,7 @@ func TestRun(t *testing.T) {
 	}{
 		"well":            {exit: ExitOK},
 		"a failure":       {err: errors.New("no luck"), exit: ExitFailed, said: []string{"prog: no luck"}},
+		"of elsewhere":    {err: errors.New("it said \x1b[2J\nand more"), exit: ExitFailed, said: []string{"prog: it said  [2J", "and more"}},
 		"wrong use":       {err: Usage(errors.New("odd")), exit: ExitUsage, said: []string{"prog: odd", `Run "prog --help" for usage.`}},
 		"no such flag":    {args: []string{"--nonsense"}, exit: ExitUsage, said: []string{"prog: unknown flag: --nonsense", `Run "prog --help" for usage.`}},
 		"arguments":       {args: []string{"version", "x"}, exit: ExitUsage, said: []string{`prog: unknown command "x" for "prog version"`, `Run "prog --help" for usage.`}},

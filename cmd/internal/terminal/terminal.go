@@ -15,3 +15,12 @@ func Clean(s string) string {
 		return r
 	}, s)
 }
+
+// Lines is Clean for a text of several lines.
+func Lines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = Clean(line)
+	}
+	return strings.Join(lines, "\n")
+}

@@ -13,6 +13,14 @@ func TestClean(t *testing.T) {
 	}
 }
 
+func TestLines(t *testing.T) {
+	for s, want := range map[string]string{"": "", "a": "a", "a\x1b\n\nb\r\n": "a \n\nb \n"} {
+		if got := Lines(s); got != want {
+			t.Errorf("%q is shown as %q, want %q", s, got, want)
+		}
+	}
+}
+
 func FuzzClean(f *testing.F) {
 	f.Add("a\x1b[2J")
 	f.Add("\u009b\u202e")
