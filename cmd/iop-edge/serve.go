@@ -66,7 +66,7 @@ func newApp(cfg *configs.Edge, log *slog.Logger) (*app, error) {
 
 func edgeOptions(cfg *configs.Edge, site *manage.Site, probed *edge.ProbedSite, log *slog.Logger) edge.Options {
 	operations := site.Operations()
-	maps.Copy(operations, (&liveSettings{probed: probed, log: log, cfg: cfg}).operations())
+	maps.Copy(operations, (&liveSettings{probed: probed, site: site, log: log, cfg: cfg}).operations())
 	o := edge.Options{
 		ID: cfg.Edge.ID, Name: cfg.Edge.Name, Version: build.Version(), Labels: cfg.Edge.Labels,
 		Address: cfg.ControlPlane.Address, Token: cfg.ReadToken,

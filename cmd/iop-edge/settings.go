@@ -9,11 +9,13 @@ import (
 
 	"iop/configs"
 	"iop/edge"
+	"iop/edge/manage"
 )
 
 // liveSettings are those in force. A change of them lasts as long as the process; the file stays as it is.
 type liveSettings struct {
 	probed *edge.ProbedSite
+	site   *manage.Site
 	log    *slog.Logger
 
 	mu  sync.Mutex // also makes one change come after another
@@ -60,6 +62,7 @@ func (s *liveSettings) apply(_ context.Context, c *edge.Command) (map[string]any
 		if err := s.probed.Declare(probedNodes(next.Nodes), next.Probe.Interval, next.Probe.Timeout); err != nil {
 			return nil, err
 		}
+		s.site.Declared()
 		s.cfg = s.cfg.WithSettings(next)
 		s.log.Info("New settings are in force.", "command_id", c.ID, "requested_by", c.RequestedBy, "changes", changes)
 	}

@@ -31,7 +31,8 @@ type Site struct {
 	pool   *lease.Pool
 	moved  chan struct{} // something changed; one note is enough
 
-	known []lease.Provider // what the pool was told last; the goroutine of Run's alone
+	telling sync.Mutex
+	known   []lease.Provider // what the pool was told last
 }
 
 // New makes a Site.
@@ -80,8 +81,13 @@ func (s *Site) note() {
 	}
 }
 
+// Declared is called after the nodes were declared anew, so that the pool knows them when it returns.
+func (s *Site) Declared() { s.tellPool() }
+
 // tellPool gives the pool the providers as they are now, if that is news.
 func (s *Site) tellPool() {
+	s.telling.Lock() // what is older must not come to the pool later
+	defer s.telling.Unlock()
 	var now []lease.Provider
 	for _, n := range s.inner.Nodes() {
 		for _, p := range n.Providers {

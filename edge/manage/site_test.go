@@ -178,6 +178,23 @@ func TestAModelIsntUnknownBeforeItsProviderHasTold(t *testing.T) {
 	})
 }
 
+// What was declared can be disabled at once, and what isn't declared any more can't.
+func TestWhatIsDeclaredIsKnownAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f, _ := running(t)
+		f.mu.Lock()
+		f.nodes = []edge.Node{{ID: "n", Connected: true, Providers: []edge.Provider{provider("new")}}}
+		f.mu.Unlock()
+		s.Declared()
+		if _, err := do(t, s, "provider.disable", "n", map[string]any{"provider_id": "new"}); err != nil {
+			t.Error(err)
+		}
+		if _, err := do(t, s, "provider.disable", "n", map[string]any{"provider_id": "a"}); err == nil {
+			t.Error("what isn't declared any more was disabled")
+		}
+	})
+}
+
 func TestNothingIsToldWhenNothingChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, _, told := running(t)
