@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -308,6 +310,51 @@ func TestAProviderThatFailsShowsNoAddress(t *testing.T) {
 				t.Errorf("the log says %s", s.log.String())
 			}
 		})
+	}
+}
+
+// An address is as telling in an interim answer or after a body as it is in the headers.
+func TestNoPartOfAnAnswerShowsTheProvidersAddress(t *testing.T) {
+	const address = "http://10.0.0.7/secret"
+	for _, status := range []int{http.StatusOK, http.StatusBadRequest} {
+		s := newSite(t, Options{}, func(w http.ResponseWriter, _ *http.Request) {
+			for _, name := range revealing {
+				w.Header().Set(name, address)
+			}
+			w.WriteHeader(http.StatusEarlyHints)
+			w.WriteHeader(http.StatusProcessing)
+			w.Header().Set("Trailer", "Location, X-Sum")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "hello")
+			_ = http.NewResponseController(w).Flush()
+			for _, name := range []string{"Location", "X-Sum", http.TrailerPrefix + "Link", http.TrailerPrefix + "X-Late"} {
+				w.Header().Set(name, address)
+			}
+		})
+		interim := 0
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error { interim++; return nil }})
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/completions", strings.NewReader(ask))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		http.DefaultClient.CloseIdleConnections()
+		if err != nil || string(body) != "hello" || resp.StatusCode != status || interim != 0 {
+			t.Errorf("answered %d with %q after %d interim answers, %v", resp.StatusCode, body, interim, err)
+		}
+		for _, name := range revealing {
+			if resp.Header.Get(name)+resp.Trailer.Get(name) != "" {
+				t.Errorf("with %d the caller is told %s, and after the body %v", status, name, resp.Trailer)
+			}
+		}
+		if resp.Trailer.Get("X-Sum") != address || resp.Trailer.Get("X-Late") != address {
+			t.Errorf("after the body the caller is told %v", resp.Trailer)
+		}
 	}
 }
 

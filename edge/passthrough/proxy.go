@@ -39,8 +39,20 @@ func (h *Handler) forward(w http.ResponseWriter, r *http.Request, l *lease.Lease
 	out := r.WithContext(context.WithValue(l.Context(), wayKey{}, way{l, target}))
 	out.Body, out.ContentLength, out.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
 	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	h.proxy.ServeHTTP(w, out)
+	h.proxy.ServeHTTP(finalOnly{w}, out)
 }
+
+// finalOnly leaves out the interim answers (1xx) of a provider, which passOn doesn't see: what they are for is in headers, such
+// as links to the provider's address.
+type finalOnly struct{ http.ResponseWriter }
+
+func (w finalOnly) WriteHeader(status int) {
+	if status >= 200 {
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (w finalOnly) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (h *Handler) newProxy() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
@@ -71,15 +83,23 @@ func (h *Handler) passOn(resp *http.Response) error {
 	if resp.StatusCode < 200 || resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		return errRedirect
 	}
-	for _, name := range revealing {
-		resp.Header.Del(name)
-	}
+	hide(resp.Header)
+	hide(resp.Trailer) // the names, as announced
 	l := wayOf(resp.Request).lease
 	resp.Header.Set("X-IOP-Lease", l.ID) // for run.cancel
-	if resp.StatusCode < 300 {           // what is wrong with a request is told without the engine behind
-		resp.Body = &watched{ReadCloser: resp.Body, ended: func() { h.opts.Worked(l.Key) }}
-	}
+	resp.Body = &watched{ReadCloser: resp.Body, ended: func() {
+		hide(resp.Trailer)
+		if resp.StatusCode < 300 { // what is wrong with a request is told without the engine behind
+			h.opts.Worked(l.Key)
+		}
+	}}
 	return nil
+}
+
+func hide(headers http.Header) {
+	for _, name := range revealing {
+		headers.Del(name)
+	}
 }
 
 // watched tells when a body was read to its end.
