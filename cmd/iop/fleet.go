@@ -68,13 +68,16 @@ func (a *app) fleetSummary() *cobra.Command {
 		},
 	}
 	filter.register(c)
-	c.Flags().BoolVar(&check, "check", false, "exit with 3 if an Edge is stale or disconnected, or did not answer")
+	c.Flags().BoolVar(&check, "check", false, "exit with 3 if an Edge is stale or disconnected or did not answer, or no Edge matches")
 	c.Flags().IntVar(&minFree, "min-free", -1, "exit with 3 if the free general capacity is below this")
 	return c
 }
 
 func checkSummary(s *client.FleetSummary) error {
-	if s.Edges.Connected == s.Edges.Total && s.Unanswered == 0 {
+	switch {
+	case s.Edges.Total == 0:
+		return errNoEdges
+	case s.Edges.Connected == s.Edges.Total && s.Unanswered == 0:
 		return nil
 	}
 	return &degraded{what: fmt.Sprintf("of %s %d are stale, %d disconnected; %d gave no answer",

@@ -36,15 +36,15 @@ func (a *app) fleetStatus() *cobra.Command {
 			if err := a.show(view{doc: f.doc, lines: f.lines(), table: func(p *page) { f.page(p, troubled) }}); err != nil {
 				return err
 			}
-			if check && f.troubled > 0 {
-				return &degraded{what: count(f.troubled, "Edge") + " in trouble", next: "iop fleet status --trouble"}
+			if check {
+				return f.check()
 			}
 			return nil
 		},
 	}
 	filter.register(c)
 	c.Flags().BoolVar(&troubled, "trouble", false, "only Edges in trouble")
-	c.Flags().BoolVar(&check, "check", false, "exit with 3 if an Edge is in trouble")
+	c.Flags().BoolVar(&check, "check", false, "exit with 3 if an Edge is in trouble, or no Edge matches")
 	return c
 }
 
@@ -111,6 +111,21 @@ func (f *fleetView) add(page *client.FleetStatus) {
 		f.rows = append(f.rows, &fleetRow{id: e.EdgeID, fault: e.Code})
 	}
 }
+
+// check is an error where a fleet isn't all right.
+func (f *fleetView) check() error {
+	switch {
+	case f.doc.Edges.Total == 0:
+		return errNoEdges
+	case f.troubled > 0:
+		return &degraded{what: count(f.troubled, "Edge") + " in trouble", next: "iop fleet status --trouble"}
+	}
+	return nil
+}
+
+// errNoEdges is a check's answer where there is nothing to check. After a restart of the Control Plane, or with a mistyped label, that
+// must not pass for a fleet that is all right.
+var errNoEdges = &degraded{what: "no Edges match", next: "iop edges ls"}
 
 func (f *fleetView) keepTroubled() {
 	bad := map[string]bool{}
