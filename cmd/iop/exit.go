@@ -28,7 +28,8 @@ func exitCodesTopic() *cobra.Command {
   4    no such Edge, operation or model; no such context to use or remove (an unknown --context is 2)
   5    no token, a wrong one, or one whose role is too low
   6    not now: the Control Plane or the Edge can't be reached, is busy, stops, or did not answer in time; the operation
-       is expired (it never ran) or unknown (it may have run). A command may have been sent all the same: the message tells
+       is expired (it never ran) or unknown (it may have run). A command may have been sent all the same: the message tells.
+       Or it isn't known whether an Edge serves the model, because an Edge gave no answer
   130  ended by Ctrl-C (143: by SIGTERM)`,
 	}
 }
@@ -42,6 +43,11 @@ func (d *degraded) Error() string { return d.what }
 type notFound struct{ what, next string }
 
 func (n *notFound) Error() string { return n.what }
+
+// notKnown is a question that isn't answered, because not all Edges have answered.
+type notKnown struct{ what, next string }
+
+func (n *notKnown) Error() string { return n.what }
 
 // outcome is an operation that didn't end well, or of which it isn't known.
 type outcome struct {

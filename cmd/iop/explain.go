@@ -33,6 +33,7 @@ func (a *app) explain(err error) failure {
 		problems  configs.Problems
 		bad       *degraded
 		missing   *notFound
+		unsure    *notKnown
 		operation *outcome
 		uncertain *client.Uncertain
 		refused   *client.Problem
@@ -48,6 +49,8 @@ func (a *app) explain(err error) failure {
 		return failure{what: bad.what, next: bad.next, exit: exitDegraded}
 	case errors.As(err, &missing):
 		return failure{what: missing.what, next: missing.next, exit: exitNotFound}
+	case errors.As(err, &unsure):
+		return failure{what: unsure.what, next: unsure.next, exit: exitNotNow}
 	case errors.As(err, &operation):
 		return failure{what: operation.what, next: operation.next, exit: operation.exit}
 	case errors.As(err, &uncertain):

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -133,16 +135,17 @@ more than the fleet has.`,
 			}
 			q := filter.query()
 			q.Limit = 0 // it has no pages
-			models, err := repo.FleetModels(cmd.Context(), q)
+			var models *client.FleetModels
+			var silent string
+			if len(args) > 0 {
+				models, err = fleetModel(cmd.Context(), repo, q, args[0])
+			} else {
+				models, silent, err = allModels(cmd.Context(), repo, q)
+			}
 			if err != nil {
 				return err
 			}
-			if len(args) > 0 {
-				if models.Models = pickModel(models.Models, args[0]); len(models.Models) == 0 {
-					return &notFound{what: fmt.Sprintf("no Edge serves %q", args[0]), next: "iop fleet models"}
-				}
-			}
-			if err := a.show(view{doc: models, lines: anys(models.Models), table: func(p *page) { modelsPage(p, models.Models) }}); err != nil {
+			if err := a.show(view{doc: models, lines: anys(models.Models), table: func(p *page) { modelsPage(p, models.Models, silent) }}); err != nil {
 				return err
 			}
 			if cmd.Flags().Changed("min-free") {
@@ -152,22 +155,63 @@ more than the fleet has.`,
 		},
 	}
 	filter.register(c)
-	c.Flags().IntVar(&minFree, "min-free", -1, "exit with 3 if the free general capacity of a model shown is below this, or no model is served")
+	c.Flags().IntVar(&minFree, "min-free", -1, "exit with 3 if the free general capacity of a model shown is below this, or no Edge serves a model")
 	return c
 }
 
-func pickModel(all []*client.ModelCapacity, name string) []*client.ModelCapacity {
-	for _, m := range all {
-		if m.Model == name {
-			return []*client.ModelCapacity{m}
-		}
+// allModels has no models where no Edge serves one; silent then says whose aren't known, if any.
+func allModels(ctx context.Context, repo *client.Repository, q client.FleetQuery) (models *client.FleetModels, silent string, err error) {
+	models, err = repo.FleetModels(ctx, q)
+	if err != nil || len(models.Models) > 0 {
+		return models, "", err
 	}
-	return nil
+	totals, err := repo.FleetSummary(ctx, q)
+	if err != nil {
+		return nil, "", err
+	}
+	return models, silentEdges(totals), nil
+}
+
+// fleetModel has one model alone. That no Edge serves it is known only where all Edges have said what they serve: a list that leaves it
+// out may only lack those that gave no answer. One that has answered between the two questions is in the next list.
+func fleetModel(ctx context.Context, repo *client.Repository, q client.FleetQuery, name string) (*client.FleetModels, error) {
+	models, err := repo.FleetModels(ctx, q)
+	if err != nil || pickModel(models, name) {
+		return models, err
+	}
+	totals, err := repo.FleetSummary(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if silent := silentEdges(totals); silent != "" {
+		return nil, &notKnown{what: fmt.Sprintf("whether an Edge serves %q isn't known: %s", name, silent), next: "iop fleet status --trouble"}
+	}
+	if models, err = repo.FleetModels(ctx, q); err != nil || pickModel(models, name) {
+		return models, err
+	}
+	return nil, &notFound{what: fmt.Sprintf("no Edge serves %q", name), next: "iop fleet models"}
+}
+
+// silentEdges says which Edges haven't said what they serve now; empty: all have. Of a disconnected one only its past is known.
+func silentEdges(s *client.FleetSummary) string {
+	switch silent := s.Edges.Total - s.Fresh.Edges; {
+	case s.Edges.Total == 0:
+		return "no Edges match"
+	case silent > 0:
+		return fmt.Sprintf("of %s %d gave no answer", count(s.Edges.Total, "Edge"), silent)
+	}
+	return ""
+}
+
+// pickModel leaves only one model in a list, if it is there.
+func pickModel(all *client.FleetModels, name string) (found bool) {
+	all.Models = slices.DeleteFunc(all.Models, func(m *client.ModelCapacity) bool { return m.Model != name })
+	return len(all.Models) > 0
 }
 
 func checkModels(models []*client.ModelCapacity, minFree int) error {
-	if len(models) == 0 && minFree > 0 {
-		return &degraded{what: fmt.Sprintf("no model is served; 0 free is less than %d", minFree), next: "iop fleet status"}
+	if len(models) == 0 {
+		return &degraded{what: "no Edge says that it serves a model", next: "iop fleet status"}
 	}
 	for _, m := range models {
 		if m.General.Free < uint64(max(0, minFree)) {
@@ -177,9 +221,13 @@ func checkModels(models []*client.ModelCapacity, minFree int) error {
 	return nil
 }
 
-func modelsPage(p *page, models []*client.ModelCapacity) {
-	if len(models) == 0 {
-		p.say("No Edge says that it serves a model.")
+func modelsPage(p *page, models []*client.ModelCapacity, silent string) {
+	switch {
+	case len(models) > 0:
+	case silent != "":
+		p.say("No Edge says that it serves a model: %s.", silent)
+	default:
+		p.say("No Edge serves a model.")
 	}
 	rows := make([][]string, len(models))
 	for i, m := range models {

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"iop/client"
+)
+
+// scripted is a Control Plane that answers as a test says: each request to a path gets the path's next answer, and the last one for
+// ever. An answer is a JSON document; an empty one is a refusal.
+type scripted struct {
+	mu      sync.Mutex
+	answers map[string][]string
+	asked   []string // path and query
+}
+
+func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, strings.TrimSuffix(r.URL.Path+"?"+r.URL.RawQuery, "?"))
+	answers := s.answers[r.URL.Path]
+	w.Header().Set("Content-Type", "application/json")
+	if len(answers) == 0 || answers[0] == "" {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = fmt.Fprint(w, `{"code":"edge_not_found","detail":"no Edge with this id is known"}`)
+	} else {
+		_, _ = fmt.Fprint(w, answers[0])
+	}
+	if len(answers) > 1 {
+		s.answers[r.URL.Path] = answers[1:]
+	}
+}
+
+func (s *scripted) start(t *testing.T) (address string) {
+	t.Helper()
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func (s *scripted) repository(t *testing.T) *client.Repository {
+	t.Helper()
+	repo, err := client.New(s.start(t), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return repo
+}
+
+// iop runs the program at it.
+func (s *scripted) iop(t *testing.T, args ...string) (exit int, stdout, stderr string) {
+	t.Helper()
+	var out, talk bytes.Buffer
+	exit = run(append(args, "--addr", s.start(t)), surroundings{stdin: strings.NewReader(""), stdout: &out, stderr: &talk,
+		env:       func(string) string { return "" },
+		configDir: func() (string, error) { return "", errors.New("a test has none") }})
+	return exit, out.String(), talk.String()
+}
