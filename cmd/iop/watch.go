@@ -25,8 +25,9 @@ func (a *app) edgesWatch() *cobra.Command {
 		Use:   "watch",
 		Short: "List the Edges, and then each whose state changes, until Ctrl-C",
 		Long: `Lists the Edges and looks again every few seconds: an Edge whose state, connection or conflict has changed is shown again, and
-one that is no longer listed is shown as gone. With --state an Edge is shown when it comes to this state and when it leaves it. A
-change that is undone between two looks shows only in SINCE; "iop events -f" has every step.`,
+one that is no longer listed is shown as forgotten ("gone" in JSON). With --state or --label an Edge is also shown once when it
+is no longer in this state, or comes back with other labels ("left" in JSON). What happens between two looks isn't shown;
+"iop events -f" has every step.`,
 		Args: cobra.NoArgs,
 		Example: `  iop edges watch
   iop edges watch --label region=kr-south -o jsonl`,
@@ -47,9 +48,8 @@ change that is undone between two looks shows only in SINCE; "iop events -f" has
 }
 
 func (a *app) watchEdges(ctx context.Context, repo *client.Repository, q client.EdgeQuery, every time.Duration) error {
-	w := edgeWatch{state: q.State, marks: map[string]edgeMark{}}
-	q.State = "" // asked for, it would make an Edge that is in another state now look as if it were forgotten
-	listed, left, err := w.look(ctx, repo, q)
+	w := edgeWatch{query: q, marks: map[string]edgeMark{}}
+	listed, left, err := w.look(ctx, repo)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (a *app) watchEdges(ctx context.Context, repo *client.Repository, q client.
 			return ctx.Err()
 		case <-ticks.C:
 		}
-		listed, left, err := w.look(ctx, repo, q)
+		listed, left, err := w.look(ctx, repo)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -87,30 +87,70 @@ func (a *app) watchEdges(ctx context.Context, repo *client.Repository, q client.
 
 // edgeWatch tells what is new about Edges.
 type edgeWatch struct {
-	state client.State // those in it alone are shown; empty: all
-	marks map[string]edgeMark
+	query client.EdgeQuery
+	marks map[string]edgeMark // of those that were listed last
 }
 
-// look gives the Edges that are listed; and as left those that aren't any more and still are there: an Edge can come back with
-// other labels.
-func (w *edgeWatch) look(ctx context.Context, repo *client.Repository, q client.EdgeQuery) (listed, left []*client.Edge, err error) {
-	page, err := allEdges(ctx, repo, q)
+// mostSingly is how many Edges that have left a list are asked for one by one. Where more have, as when a network is cut, the pages of
+// the whole registry are fewer requests.
+const mostSingly = 100
+
+// look gives the Edges that are listed; and as left those that aren't any more and still are there: with another state, or after
+// they came back with other labels.
+func (w *edgeWatch) look(ctx context.Context, repo *client.Repository) (listed, left []*client.Edge, err error) {
+	page, err := allEdges(ctx, repo, w.query)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(q.Labels) == 0 {
-		return page.Edges, nil, nil
+	listed = page.Edges
+	if w.query.State == "" && len(w.query.Labels) == 0 {
+		return listed, nil, nil
 	}
-	for _, id := range w.missing(page.Edges) {
+	others, err := w.stillKnown(ctx, repo, w.missing(listed))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range others {
+		if w.query.State != "" && e.State != w.query.State || !w.hasLabels(e) {
+			left = append(left, e)
+		} else { // it came back between the two questions
+			listed = append(listed, e)
+		}
+	}
+	return listed, left, nil
+}
+
+// stillKnown gives those of some Edges, in order, that are.
+func (w *edgeWatch) stillKnown(ctx context.Context, repo *client.Repository, ids []string) (known []*client.Edge, err error) {
+	if len(ids) > mostSingly {
+		all, err := allEdges(ctx, repo, client.EdgeQuery{Prefix: w.query.Prefix, Limit: pageSize})
+		if err != nil {
+			return nil, err
+		}
+		return slices.DeleteFunc(all.Edges, func(e *client.Edge) bool {
+			_, asked := slices.BinarySearch(ids, e.EdgeID)
+			return !asked
+		}), nil
+	}
+	for _, id := range ids {
 		e, err := repo.Edge(ctx, id)
 		switch {
 		case err == nil:
-			left = append(left, e)
+			known = append(known, e)
 		case !errors.Is(err, client.EdgeNotFound):
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return page.Edges, left, nil
+	return known, nil
+}
+
+func (w *edgeWatch) hasLabels(e *client.Edge) bool {
+	for k, v := range w.query.Labels {
+		if has, ok := e.Labels[k]; !ok || has != v {
+			return false
+		}
+	}
+	return true
 }
 
 // missing are the ids that a list has no more, in order.
@@ -144,15 +184,16 @@ func (m edgeMark) same(o edgeMark) bool {
 type edgeChange struct {
 	*client.Edge
 	Gone bool `json:"gone"` // forgotten by the Control Plane
+	Left bool `json:"left"` // known still, but without the state or a label that was asked for
+	why  string
 }
 
 // changes gives what is new, by edge_id; those that have left the list last.
 func (w *edgeWatch) changes(listed, left []*client.Edge) (changed []edgeChange) {
 	for _, e := range listed {
 		mark := edgeMark{state: e.State, connections: e.Connections, conflict: e.Conflict, last: e}
-		before, known := w.marks[e.EdgeID]
-		if (w.shows(e.State) || known && w.shows(before.state)) && !before.same(mark) {
-			changed = append(changed, edgeChange{Edge: e})
+		if before, known := w.marks[e.EdgeID]; !known || !before.same(mark) {
+			changed = append(changed, edgeChange{Edge: e, why: edgeWhy(e)})
 		}
 		w.marks[e.EdgeID] = mark
 	}
@@ -161,20 +202,20 @@ func (w *edgeWatch) changes(listed, left []*client.Edge) (changed []edgeChange) 
 		there[e.EdgeID] = e
 	}
 	for _, id := range w.missing(listed) {
-		last := w.marks[id]
-		delete(w.marks, id)
-		switch now := there[id]; {
-		case !w.shows(last.state):
-		case now != nil:
-			changed = append(changed, edgeChange{Edge: now})
+		change := edgeChange{Edge: there[id], Left: true}
+		switch {
+		case change.Edge == nil:
+			change = edgeChange{Edge: w.marks[id].last, Gone: true, why: "no longer listed"}
+		case !w.hasLabels(change.Edge):
+			change.why = "other labels now"
 		default:
-			changed = append(changed, edgeChange{Edge: last.last, Gone: true})
+			change.why = edgeWhy(change.Edge)
 		}
+		changed = append(changed, change)
+		delete(w.marks, id)
 	}
 	return changed
 }
-
-func (w *edgeWatch) shows(s client.State) bool { return w.state == "" || w.state == s }
 
 func (a *app) showChanges(changes []edgeChange) error {
 	for _, c := range changes {
@@ -197,10 +238,10 @@ func (a *app) changeLine(c edgeChange) string {
 	if a.flags.absolute || a.format == wide {
 		at = moment(a.now())
 	}
-	state, why := string(c.State), edgeWhy(c.Edge)
+	state := string(c.State)
 	if c.Gone {
-		state, why = "forgotten", "no longer listed"
+		state = "forgotten"
 	}
 	p := page{looks: a.looks}
-	return fmt.Sprintf("%s  %-24s  %s  %-20s  %s", at, clean(c.EdgeID), p.paint(state)+strings.Repeat(" ", max(0, 12-len(state))), why, count(c.Takeovers, "takeover"))
+	return fmt.Sprintf("%s  %-24s  %s  %-20s  %s", at, clean(c.EdgeID), p.paint(state)+strings.Repeat(" ", max(0, 12-len(state))), c.why, count(c.Takeovers, "takeover"))
 }
