@@ -1,6 +1,7 @@
 package program
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/term"
 
+	"iop/cmd/internal/terminal"
 	"iop/configs"
 )
 
@@ -21,13 +23,18 @@ func init() { zerolog.TimeFieldFormat = time.RFC3339Nano } // before any gorouti
 func NewLogger(l configs.Log, out io.Writer) (zerolog.Logger, *LogWriter) {
 	signal.Ignore(syscall.SIGPIPE) // who reads the log may go away: Go would end the process at its next line
 	SetLogLevel(l.Level)
-	terminal := IsTerminal(out)
-	if l.Format == "console" || l.Format == "auto" && terminal {
-		out = zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly, NoColor: !terminal || os.Getenv("NO_COLOR") != ""}
+	seen := IsTerminal(out)
+	if l.Format == "console" || l.Format == "auto" && seen {
+		out = zerolog.ConsoleWriter{
+			Out: out, TimeFormat: time.TimeOnly, NoColor: !seen || os.Getenv("NO_COLOR") != "", FormatFieldValue: cleanValue,
+		}
 	}
 	w := NewLogWriter(out)
 	return zerolog.New(w).With().Timestamp().Logger(), w
 }
+
+// cleanValue is the value of a field on a console, which quotes one text and not what is in a list of them.
+func cleanValue(value any) string { return terminal.Clean(fmt.Sprintf("%s", value)) }
 
 // NewSlog is NewLogger for what logs with slog.
 func NewSlog(l configs.Log, out io.Writer) (*slog.Logger, *LogWriter) {

@@ -2,6 +2,7 @@ package program
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 
@@ -39,6 +40,19 @@ func TestAConsoleThatIsNoTerminalHasNoColours(t *testing.T) {
 	log.Warn().Msg("said")
 	w.Close()
 	if text := out.String(); !strings.HasSuffix(text, " WRN said\n") || strings.Contains(text, "\x1b") {
+		t.Errorf("it wrote %q", text)
+	}
+}
+
+// What others said is in the fields of a line.
+func TestAConsoleIsNotSteeredByAField(t *testing.T) {
+	const foul = "\u009b2J\x1b[2J\u202e"
+	var out bytes.Buffer
+	log, w := NewSlog(configs.Log{Level: "info", Format: "console"}, &out)
+	log.Info("said", "list", []string{foul}, "object", map[string]string{foul: foul}, "text", foul, "why", errors.New(foul), "n", 3, "on", true)
+	w.Close()
+	text := out.String()
+	if strings.ContainsAny(text, "\u009b\x1b\u202e") || !strings.Contains(text, " n=3 ") || !strings.Contains(text, " on=true ") {
 		t.Errorf("it wrote %q", text)
 	}
 }

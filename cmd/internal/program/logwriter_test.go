@@ -68,8 +68,11 @@ func TestALogThatStandsHoldsNobodyUp(t *testing.T) {
 				g := &gate{open: make(chan struct{})}
 				w := NewLogWriter(g)
 				sent := c.kept + 10
-				for range sent {
+				for i := range sent {
 					_, _ = io.WriteString(w, c.line) // waits for ever if it waits at all
+					if i == 0 {
+						synctest.Wait() // it is being written: no place is free later, for a line amid those that are lost
+					}
 				}
 				close(g.open)
 				synctest.Wait()
