@@ -187,6 +187,14 @@ func TestRefusalsAreLogged(t *testing.T) {
 	}
 }
 
+// What an Edge says has a field of its own: a second "message" would be the line's own, or lost, as the reader of the log likes.
+func TestWhatAnEdgeSaidIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	s := &System{log: zerolog.New(&log)}
+	s.logEdgeError("e1", &iopv1.Error{Code: iopv1.ErrorCode_ERROR_CODE_INTERNAL, Message: "no luck"})
+	wantEqual(t, "the line", log.String(), `{"level":"warn","edge_id":"e1","code":"INTERNAL","said":"no luck","message":"an Edge answered with an error"}`+"\n")
+}
+
 // However many claim an id whose owner is asked, few wait for its answer.
 func TestManyClaimants(t *testing.T) {
 	opts := testOptions()

@@ -184,7 +184,7 @@ func (s *System) tlsFailed(from net.Addr, err error) {
 
 // logEdgeError puts what an Edge said only into the log: it may hold anything.
 func (s *System) logEdgeError(edgeID string, e *iopv1.Error) {
-	s.log.Warn().Str("edge_id", edgeID).Str("code", errorCodeName(e.Code)).Str("message", clip(e.Message, maxMessageBytes)).Msg("an Edge answered with an error")
+	s.log.Warn().Str("edge_id", edgeID).Str("code", errorCodeName(e.Code)).Str("said", clip(e.Message, maxMessageBytes)).Msg("an Edge answered with an error")
 }
 
 // logNonsense leaves a line where the caller is told no more than that.
