@@ -45,17 +45,23 @@ func newDaemon(cfg *configs.ControlPlane, stderr io.Writer) *daemon {
 }
 
 // start opens all listeners, and only then starts anything: a taken port must leave nothing half alive.
-func (d *daemon) start(addressesFile string) error {
-	var err error
+func (d *daemon) start(addressesFile string) (err error) {
 	if d.listeners, err = openListeners(d.cfg); err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil {
+			d.listeners.close()
+		}
+	}()
 	if err := d.startTLS(); err != nil {
-		d.listeners.close()
 		return err
 	}
 	if d.tracing, err = newTracing(d.cfg.Server.ID, d.log); err != nil {
-		d.listeners.close()
+		return err
+	}
+	// Before anybody is accepted: who reads them and connects waits in the listeners' queues.
+	if err := d.listeners.writeAddresses(addressesFile); err != nil {
 		return err
 	}
 	d.warn(d.cfg)
@@ -72,11 +78,11 @@ func (d *daemon) start(addressesFile string) error {
 	}
 	d.fronts.clients = d.system.StartFront(clients, d.listeners.wire, d.fail)
 	d.fronts.edges = d.system.StartFront(actors.NewEdgeFront(d.system), d.listeners.edge, d.fail)
-	d.fronts.http = d.system.StartFront(d.http, d.listeners.http, d.fail)
 	d.startDebug()
-	d.ready.Store(true)
+	d.ready.Store(true) // before anybody can ask
+	d.fronts.http = d.system.StartFront(d.http, d.listeners.http, d.fail)
 	d.listeners.announce(d.log)
-	return d.listeners.writeAddresses(addressesFile)
+	return nil
 }
 
 func (d *daemon) fail(err error) {
