@@ -110,7 +110,7 @@ func (e *edge) end(ctx actor.Context, reason Reason) {
 	e.phase, e.reason = closing, reason
 	switch {
 	case waiting: // decided comes, and says whether there is an ownership to end; or claimGone
-		ctx.Send(e.sys.registry, &claimWithdrawn{ctx.Self()})
+		ctx.Send(e.sys.registry, &claimWithdrawn{pid: ctx.Self()})
 	case e.token == 0:
 		e.freed = true
 		e.stopIfDone(ctx)
@@ -175,8 +175,8 @@ func (e *edge) stopping(ctx actor.Context) {
 	e.link.Abort()
 	switch {
 	case e.freed:
-	case e.phase == claiming && e.token == 0: // else it would be granted an id, and nobody would serve it
-		ctx.Send(e.sys.registry, &claimWithdrawn{ctx.Self()})
+	case e.phase == claiming && e.token == 0: // else it would own an id, and nobody would serve it
+		ctx.Send(e.sys.registry, &claimWithdrawn{ctx.Self(), e.edgeID})
 	case e.token != 0:
 		e.reason = ConnectionClosed
 		e.failPending(ctx, StatusReply{Fault: faultLost})

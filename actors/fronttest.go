@@ -15,6 +15,9 @@ func NewFleet(at time.Time, views ...*View) *Fleet {
 	f := &Fleet{At: at, views: &btree.Map[string, *View]{}}
 	for _, v := range views {
 		f.views.Set(v.EdgeID, v)
+		if v.Connected {
+			f.connected++
+		}
 	}
 	return f
 }

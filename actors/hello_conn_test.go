@@ -235,7 +235,7 @@ func TestWithdrawnClaim(t *testing.T) {
 			}
 		}))
 		s.root().Send(s.registry, &claimAsk{pid: pid, hello: helloOf("e1", "claimant"), pulse: &Pulse{}, gone: func() bool { return false }})
-		s.root().Send(s.registry, &claimWithdrawn{pid})
+		s.root().Send(s.registry, &claimWithdrawn{pid: pid})
 		m := <-heard
 		if _, ok := m.(*claimGone); !ok {
 			t.Errorf("heard %T", m)

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidwall/btree"
 
 	"iop/wire"
 )
@@ -14,7 +13,7 @@ import (
 // within its own time that it doesn't, and again that it does.
 func TestFleetOfAHungRegistry(t *testing.T) {
 	bubble(t, testOptions(), func(t *testing.T, s *System) {
-		nobodyReads := make(chan *btree.Map[string, *View])
+		nobodyReads := make(chan *Fleet)
 		s.root().Send(s.registry, &fleetAsk{to: nobodyReads})
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/tidwall/btree"
 
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
@@ -18,7 +17,7 @@ import (
 type (
 	// fleetAsk is answered with a copy of the views.
 	fleetAsk struct {
-		to chan<- *btree.Map[string, *View]
+		to chan<- *Fleet // its moment is not set
 	}
 
 	// statusAsk goes to the registry, which forwards it to the Edge's actor; that answers, or the registry where it can't.
@@ -80,7 +79,11 @@ type (
 	}
 
 	// claimWithdrawn: the claimant's link ended before the claim was decided, as far as it knows.
-	claimWithdrawn struct{ pid *actor.PID }
+	claimWithdrawn struct {
+		pid *actor.PID
+		// stopped is the id that was claimed, where the claimant has stopped: it would not hear that it was granted. Else empty.
+		stopped string
+	}
 
 	// ended: this connection serves no more.
 	ended struct {

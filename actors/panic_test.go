@@ -133,6 +133,23 @@ func TestStoppedClaimant(t *testing.T) {
 	})
 }
 
+// One that was granted the id, and stopped before it heard of that, doesn't keep it.
+func TestStoppedOwnerThatNeverKnew(t *testing.T) {
+	bubble(t, testOptions(), func(t *testing.T, s *System) {
+		deaf := s.root().Spawn(actor.PropsFromFunc(func(actor.Context) {}))
+		s.root().Send(s.registry, &claimAsk{pid: deaf, hello: helloOf("e1", "claimant"), pulse: &Pulse{}, gone: func() bool { return false }})
+		_, v := view(t, s, "e1")
+		wantEqual(t, "granted", v.Connected, true)
+		s.root().Send(s.registry, &claimWithdrawn{deaf, "e2"})
+		_, v = view(t, s, "e1")
+		wantEqual(t, "after another's", v.Connected, true)
+		s.root().Send(s.registry, &claimWithdrawn{deaf, "e1"})
+		_, v = view(t, s, "e1")
+		wantEqual(t, "after its own", []any{v.Connected, v.DisconnectReason}, []any{false, ConnectionClosed})
+		s.root().Stop(deaf)
+	})
+}
+
 // A request for a connection that is gone by the time it gets there is answered.
 func TestDeadLettersAreAnswered(t *testing.T) {
 	bubble(t, testOptions(), func(t *testing.T, s *System) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/tidwall/btree"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	iopv1 "iop/proto/iop/v1"
@@ -90,14 +89,15 @@ func awaitFor[T any](ctx context.Context, answer <-chan T, most time.Duration, g
 
 // Fleet gives the registry's views as they are now.
 func (s *System) Fleet(ctx context.Context) (*Fleet, *wire.Fault) {
-	to := make(chan *btree.Map[string, *View], 1)
+	to := make(chan *Fleet, 1)
 	s.root().Send(s.registry, &fleetAsk{to: to})
-	views, f := await(ctx, to)
+	fleet, f := await(ctx, to)
 	if f != nil {
 		return nil, f
 	}
-	now := time.Now()
-	return &Fleet{At: now, views: views, mono: s.clock.at(now)}, nil
+	fleet.At = time.Now()
+	fleet.mono = s.clock.at(fleet.At)
+	return fleet, nil
 }
 
 // Command dispatches a command. The caller has seen to it that the Edge is known and lists the operation. It answers when the

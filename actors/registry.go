@@ -43,7 +43,7 @@ func (r *registry) Receive(ctx actor.Context) {
 	case *said:
 		r.passOn(ctx, m)
 	case *fleetAsk:
-		m.to <- r.table.views.Copy()
+		m.to <- &Fleet{views: r.table.views.Copy(), connected: r.table.connected}
 	case *statusAsk:
 		r.forwardStatus(ctx, m)
 	case *dispatch:

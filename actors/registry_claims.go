@@ -97,6 +97,9 @@ func (r *registry) withdrawClaim(ctx actor.Context, m *claimWithdrawn) {
 	for _, p := range r.probes {
 		p.claims = slices.DeleteFunc(p.claims, func(c *claimAsk) bool { return c.pid == m.pid })
 	}
+	if v := r.table.owner(m.stopped); v != nil && v.pid.Equal(m.pid) {
+		r.release(ctx, &ended{pid: m.pid, edgeID: m.stopped, token: v.token, reason: ConnectionClosed})
+	}
 	ctx.Send(m.pid, &claimGone{})
 }
 

@@ -104,6 +104,8 @@ type Fleet struct {
 	At    time.Time
 	views *btree.Map[string, *View]
 	mono  int64 // At on the monotonic clock
+
+	connected int
 }
 
 // Get finds one Edge; nil when the registry doesn't know it.
@@ -114,6 +116,9 @@ func (f *Fleet) Get(edgeID string) *View {
 
 // Len is how many Edges are known, connected or not.
 func (f *Fleet) Len() int { return f.views.Len() }
+
+// LenConnected is how many of them are connected, stale ones among them.
+func (f *Fleet) LenConnected() int { return f.connected }
 
 // From visits the views whose id is at or after edgeID, in order, until visit says false.
 func (f *Fleet) From(edgeID string, visit func(*View) bool) {

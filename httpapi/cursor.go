@@ -31,23 +31,21 @@ func decodeCursor(kind byte, cursor string) (place []byte, ok bool) {
 
 const notACursor = "it is no next_cursor of this list"
 
-// edgePlace is where a list of Edges is, and how many match. Counted for each page, a whole list would take time by the square of
-// the number of Edges.
+// edgePlace is where a list of Edges is, and how many of the whole fleet were stale: that takes a look at each, and a look at each for
+// every page would make a whole list take time by the square of the number of Edges.
 type edgePlace struct {
-	of     uint32 // what was counted; see Server.countOf
-	at     int64  // when; see Server.instant
-	counts stateCounts
-	last   string // the edge_id that the last page ended with
+	run   uint32 // of the process: the instant below means nothing to another
+	at    int64  // when they were counted; see Server.instant
+	stale uint32
+	last  string // the edge_id that the last page ended with
 }
 
-const edgePlaceBytes = 4 + 8 + 3*4
+const edgePlaceBytes = 4 + 8 + 4
 
 func (p *edgePlace) encode() string {
-	b := binary.BigEndian.AppendUint32(nil, p.of)
+	b := binary.BigEndian.AppendUint32(nil, p.run)
 	b = binary.BigEndian.AppendUint64(b, uint64(p.at))
-	b = binary.BigEndian.AppendUint32(b, uint32(p.counts.connected))
-	b = binary.BigEndian.AppendUint32(b, uint32(p.counts.stale))
-	b = binary.BigEndian.AppendUint32(b, uint32(p.counts.disconnected))
+	b = binary.BigEndian.AppendUint32(b, p.stale)
 	return encodeCursor(edgesCursor, append(b, p.last...))
 }
 
@@ -63,14 +61,10 @@ func (q *query) edgeCursor() *edgePlace {
 		return nil
 	}
 	return &edgePlace{
-		of: binary.BigEndian.Uint32(b),
-		at: int64(binary.BigEndian.Uint64(b[4:])),
-		counts: stateCounts{
-			connected:    int(binary.BigEndian.Uint32(b[12:])),
-			stale:        int(binary.BigEndian.Uint32(b[16:])),
-			disconnected: int(binary.BigEndian.Uint32(b[20:])),
-		},
-		last: string(b[edgePlaceBytes:]),
+		run:   binary.BigEndian.Uint32(b),
+		at:    int64(binary.BigEndian.Uint64(b[4:])),
+		stale: binary.BigEndian.Uint32(b[12:]),
+		last:  string(b[edgePlaceBytes:]),
 	}
 }
 

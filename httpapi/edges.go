@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"fmt"
-	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,15 +80,10 @@ func (f *edgeFilter) matches(v *actors.View, state actors.State) bool {
 	return (f.state == "" || state == f.state) && f.labels.match(v)
 }
 
-// countsHold is for how long the pages of a list go by what was counted for an earlier one.
-const countsHold = 10 * time.Second
+func (f *edgeFilter) isNone() bool { return f.state == "" && len(f.labels) == 0 && f.prefix == "" }
 
-// countOf tells one list's counts from those of another filter or of an earlier run of the process.
-func (s *Server) countOf(filter *edgeFilter) uint32 {
-	h := fnv.New32a()
-	fmt.Fprintf(h, "%d %q", s.run, *filter)
-	return h.Sum32()
-}
+// countHolds is for how long the pages of a list of the whole fleet go by how many were stale at an earlier one.
+const countHolds = 10 * time.Second
 
 // listEdges lists a page of the Edges that match, with the counts of all. The page goes by edge_id, so an Edge that comes or goes
 // between two pages moves no other.
@@ -101,7 +94,7 @@ func (s *Server) listEdges(c *call) *problem {
 		labels: q.labels(),
 		prefix: q.one("prefix"),
 	}
-	limit, before := q.limit(), q.edgeCursor()
+	limit, place := q.limit(), q.edgeCursor()
 	if q.problem != nil {
 		return q.problem
 	}
@@ -109,17 +102,21 @@ func (s *Server) listEdges(c *call) *problem {
 	if p != nil {
 		return p
 	}
-	of, now := s.countOf(filter), s.instant(f.At)
-	counted := before != nil && before.of == of && now-before.at <= int64(countsHold)
-	if before == nil {
-		before = &edgePlace{}
+	now := s.instant(f.At)
+	if place == nil {
+		place = &edgePlace{}
 	}
-	c.render(func(b []byte) []byte {
-		if counted {
-			return appendEdgeList(b, f, filter, limit, before, false)
-		}
-		return appendEdgeList(b, f, filter, limit, &edgePlace{of: of, at: now, last: before.last}, true)
-	})
+	var counts *stateCounts
+	switch {
+	case !filter.isNone():
+		place.run = 0 // what is counted for it is of no other list
+	case place.run == s.run && now-place.at <= int64(countHolds):
+		stale := min(int(place.stale), f.LenConnected())
+		counts = &stateCounts{connected: f.LenConnected() - stale, stale: stale, disconnected: f.Len() - f.LenConnected()}
+	default:
+		place.run, place.at = s.run, now
+	}
+	c.render(func(b []byte) []byte { return appendEdgeList(b, f, filter, limit, place, counts) })
 	return nil
 }
 
@@ -127,16 +124,17 @@ func (s *Server) listEdges(c *call) *problem {
 // of 1,000 took five times as much.
 const edgeBytes = 640
 
-// appendEdgeList writes a page that begins after a place. To count, it goes over all that match; else the place tells how many they are.
-func appendEdgeList(b []byte, f *actors.Fleet, filter *edgeFilter, limit int, place *edgePlace, count bool) []byte {
+// appendEdgeList writes a page that begins after a place. Where no counts are given it goes over all that match, and counts.
+func appendEdgeList(b []byte, f *actors.Fleet, filter *edgeFilter, limit int, place *edgePlace, counts *stateCounts) []byte {
 	b = slices.Grow(b, min(limit, f.Len())*edgeBytes)
 	first := firstAfter(f, filter.prefix, place.last)
-	next := *place
-	from := filter.prefix
-	if !count {
+	from, count := filter.prefix, counts == nil
+	if count {
+		counts = &stateCounts{}
+	} else {
 		from = max(from, place.last)
 	}
-	listed := 0
+	listed, last := 0, ""
 	begun, more := false, false
 	b = append(b, `{"edges":[`...)
 	f.From(from, func(v *actors.View) bool {
@@ -149,7 +147,7 @@ func appendEdgeList(b []byte, f *actors.Fleet, filter *edgeFilter, limit int, pl
 			return true
 		}
 		if count {
-			next.counts.add(state)
+			counts.add(state)
 		}
 		switch {
 		case !begun:
@@ -160,14 +158,18 @@ func appendEdgeList(b []byte, f *actors.Fleet, filter *edgeFilter, limit int, pl
 				b = append(b, ',')
 			}
 			b = appendEdge(b, f, v, state)
-			listed, next.last = listed+1, v.EdgeID
+			listed, last = listed+1, v.EdgeID
 		}
 		return count || !more
 	})
 	b = append(b, `],`...)
-	b = next.counts.appendMembers(b)
+	b = counts.appendMembers(b)
 	b = append(b, `,"next_cursor":`...)
 	if more {
+		next := edgePlace{place.run, place.at, place.stale, last}
+		if count {
+			next.stale = uint32(counts.stale)
+		}
 		b = appendString(b, next.encode())
 	} else {
 		b = append(b, "null"...)

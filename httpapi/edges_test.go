@@ -96,35 +96,46 @@ func TestEdgeCursor(t *testing.T) {
 	}
 }
 
-// TestEdgeCounts: a page goes by what its cursor says was counted, if that is of this list and not too old.
+// TestEdgeCounts: a page without a filter goes by how many Edges its cursor says were stale, if that is of this process and not too old.
+// All else is as it is now.
 func TestEdgeCounts(t *testing.T) {
-	s := newServer(&fakePlane{views: crowd(30)})
-	whole := do(s, http.MethodGet, "/edges?limit=10&label=all=yes", "").want(t)
-	cursor := whole["next_cursor"].(string)
+	plane := &fakePlane{views: crowd(30)}
+	s := newServer(plane)
+	counted := do(s, http.MethodGet, "/edges?limit=10", "").want(t)
+	cursor := counted["next_cursor"].(string)
+	filtered := do(s, http.MethodGet, "/edges?limit=10&label=all=yes", "").want(t)
+	if place := queryOf("cursor=" + filtered["next_cursor"].(string)).edgeCursor(); place.run == s.run {
+		t.Errorf("what a filtered list counts goes on as %+v", place)
+	}
+	plane.views = append(plane.views, connectedEdge("zz", nil))
 	for name, c := range map[string]struct {
 		query  string
 		change func(*edgePlace)
-		total  int
+		want   string // total, connected, stale, disconnected
+		next   string // whether the next page goes by it, and how many are stale
 	}{
-		"of this list":          {"limit=10&label=all=yes", func(*edgePlace) {}, 1000},
-		"of a page's size":      {"limit=20&label=all=yes", func(*edgePlace) {}, 1000},
-		"too old":               {"limit=10&label=all=yes", func(p *edgePlace) { p.at -= int64(countsHold) + int64(time.Hour) }, 30},
-		"of another filter":     {"limit=10&label=zone=1", func(*edgePlace) {}, 15},
-		"of no filter":          {"limit=10", func(*edgePlace) {}, 30},
-		"of another prefix":     {"limit=10&label=all=yes&prefix=none", func(*edgePlace) {}, 0},
-		"of an earlier process": {"limit=10&label=all=yes", func(p *edgePlace) { p.of++ }, 30},
+		"no filter":             {"", func(*edgePlace) {}, "31 5 20 6", "true 20"},
+		"more than there are":   {"", func(p *edgePlace) { p.stale = 1000 }, "31 0 25 6", "true 1000"},
+		"too old":               {"", func(p *edgePlace) { p.at -= int64(countHolds) + int64(time.Hour) }, "31 17 8 6", "true 8"},
+		"of an earlier process": {"", func(p *edgePlace) { p.run++ }, "31 17 8 6", "true 8"},
+		"labels":                {"&label=all=yes", func(*edgePlace) {}, "30 16 8 6", "false 8"},
+		"a state":               {"&state=stale", func(*edgePlace) {}, "8 0 8 0", ""},
+		"a prefix":              {"&prefix=zz", func(*edgePlace) {}, "1 1 0 0", ""},
 	} {
 		place := queryOf("cursor=" + cursor).edgeCursor()
-		if place == nil || place.counts.total() != 30 {
+		if place == nil || place.stale != 8 {
 			t.Fatalf("the cursor is %+v", place)
 		}
-		place.counts = stateCounts{connected: 1000} // to be told from what is counted
+		place.stale = 20 // to be told from what is counted
 		c.change(place)
-		o := do(s, http.MethodGet, "/edges?"+c.query+"&cursor="+place.encode(), "").want(t)
-		wantAt(t, o, "total", fmt.Sprint(c.total))
+		o := do(s, http.MethodGet, "/edges?limit=10"+c.query+"&cursor="+place.encode(), "").want(t)
+		if got := fmt.Sprint(o["total"], o["connected"], o["stale"], o["disconnected"]); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
 		if next, more := o["next_cursor"].(string); more {
-			if after := queryOf("cursor=" + next).edgeCursor(); after.counts.total() != c.total {
-				t.Errorf("%s: the next page goes by %+v", name, after)
+			after := queryOf("cursor=" + next).edgeCursor()
+			if got := fmt.Sprint(after.run == s.run, after.stale); got != c.next {
+				t.Errorf("%s: the next page goes by %s, want %s", name, got, c.next)
 			}
 		}
 	}

@@ -85,7 +85,7 @@ func TestCursors(t *testing.T) {
 	if q := queryOf("cursor=" + place.encode()); q.fleetCursor(8) != nil || q.problem == nil {
 		t.Error("a cursor of another run was taken")
 	}
-	list := &edgePlace{of: 1 << 31, at: -5, counts: stateCounts{1, 2, 1 << 31}, last: "a"}
+	list := &edgePlace{run: 1 << 31, at: -5, stale: 1 << 31, last: "a"}
 	edges, operations := list.encode(), encodeCursor(operationsCursor, []byte("01ARZ"))
 	if q := queryOf("cursor=" + edges); !reflect.DeepEqual(q.edgeCursor(), list) || q.problem != nil {
 		t.Error("a cursor of Edges doesn't come back")
