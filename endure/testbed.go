@@ -123,7 +123,7 @@ func (b *testbed) calm(edge int) bool {
 func (b *testbed) books() map[string]uint64 {
 	t := b.ledger.Totals()
 	books := map[string]uint64{"lost": t.Lost, "duplicated": t.Duplicated, "misrouted": t.Misrouted,
-		"executed twice": t.ExecutedTwice, "out of order": t.OutOfOrder, "skipped": t.Skipped}
+		"executed twice": t.ExecutedTwice, "out of order": t.OutOfOrder, "skipped": t.Skipped, "gaps": b.traffic.UnexcusedGaps.Load()}
 	meters := b.meters()
 	meters["event"] = b.traffic.Events
 	for name, m := range meters {

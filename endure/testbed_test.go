@@ -3,13 +3,19 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"iop/internal/testkit"
+	"iop/load/ledger"
+	"iop/load/traffic"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -52,6 +58,26 @@ func TestBooksHaveEdgesThatAreThrownOut(t *testing.T) {
 		t.Error("it counts as disturbed, so that what fails would be excused")
 	}
 	testkit.Eventually(t, "it is back", bed.whole)
+}
+
+// A reader that is told of a gap has lost events, whatever the daemon logs meanwhile.
+func TestBooksHaveGaps(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "event: gap\ndata: {\"reason\":\"overwritten\"}\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	books := ledger.New("t-", 1)
+	bed := &testbed{ledger: books, traffic: traffic.New(traffic.Options{HTTP: server.URL, Ledger: books, Duration: endless, Readers: 1})}
+	ctx, stop := context.WithCancel(t.Context())
+	bed.running.Go(func() { bed.traffic.Run(ctx) })
+	defer bed.running.Wait()
+	defer stop()
+	testkit.Eventually(t, "the gap is in the books", func() bool { return bed.books()["gaps"] == 1 })
+	if got := unexcused(&fault{Kind: logSlow}, nil, bed.books(), nil); got != "gaps: 1" {
+		t.Errorf("after a slow log: %q", got)
+	}
 }
 
 // takeHello accepts one, and hears the rest.

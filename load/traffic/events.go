@@ -29,16 +29,15 @@ const slowRead = 250 * time.Millisecond
 
 // readEvents is one live reader. It comes back where it was ended, as a browser does.
 func (t *Traffic) readEvents(ctx context.Context, slow bool) {
-	r := &eventReader{t: t, slow: slow, book: t.opts.Ledger.Events()}
+	r := &eventReader{t: t, slow: slow, book: t.opts.Ledger.Events(), outage: t.outage.Load()}
 	for ctx.Err() == nil {
-		excused := t.excuse(-1)
 		t.Readers.Begin()
 		kind := r.read(ctx)
 		if ctx.Err() != nil {
 			t.Readers.End(0, measure.Outcome{Untimed: true})
 			return
 		}
-		t.Readers.End(0, measure.Outcome{Kind: kind, Excused: slow || excused(), Untimed: true})
+		t.Readers.End(0, measure.Outcome{Kind: kind, Excused: r.excused(), Untimed: true})
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):
@@ -47,11 +46,16 @@ func (t *Traffic) readEvents(ctx context.Context, slow bool) {
 }
 
 type eventReader struct {
-	t    *Traffic
-	slow bool
-	book *ledger.EventBook
-	last string // the id of the last event, to resume after
+	t      *Traffic
+	slow   bool
+	book   *ledger.EventBook
+	last   string // the id of the last event, to resume after
+	outage uint32 // the count of outages when it came
 }
+
+// excused tells whether the reader may miss events or lose its stream now. An outage excuses what comes before the next event: a server
+// that was started anew tells a gap when the reader is back, which may be after the outage.
+func (r *eventReader) excused() bool { return r.slow || r.t.outageSince(r.outage) }
 
 // read reads one stream to its end and tells why it ended.
 func (r *eventReader) read(ctx context.Context) (kind string) {
@@ -103,9 +107,13 @@ func (r *eventReader) stream(ctx context.Context, body io.Reader) {
 func (r *eventReader) event(name string, data []byte) {
 	if name == "gap" {
 		r.t.Gaps.Add(1)
+		if !r.excused() {
+			r.t.UnexcusedGaps.Add(1)
+		}
 		r.book.Gap()
 		return
 	}
+	r.outage = r.t.outage.Load()
 	var v eventView
 	r.t.Events.Begin()
 	if json.Unmarshal(data, &v) != nil {

@@ -96,6 +96,44 @@ func TestALiveReaderWhoseStreamIsCut(t *testing.T) {
 	}
 }
 
+// A gap, and the end of a stream, are excused by an outage since the last event, and by no earlier one.
+func TestWhatExcusesALiveReader(t *testing.T) {
+	const gap = "event: gap\ndata: {\"reason\":\"overwritten\"}\n\n"
+	event := said("1", "t-00001", 1)
+	outage := func(tr *Traffic) {
+		tr.Outage(true)
+		tr.Outage(false)
+	}
+	for name, c := range map[string]struct {
+		slow      bool
+		do        func(*Traffic, *eventReader)
+		unexcused uint64
+		ended     bool // whether an end would be excused now
+	}{
+		"no outage":           {do: func(_ *Traffic, r *eventReader) { r.told(event + gap + gap) }, unexcused: 2},
+		"a slow reader":       {slow: true, do: func(_ *Traffic, r *eventReader) { r.told(gap) }, ended: true},
+		"back after it":       {do: func(tr *Traffic, r *eventReader) { r.told(event); outage(tr); r.told(gap) }, ended: true},
+		"back while it lasts": {do: func(tr *Traffic, r *eventReader) { r.told(event); tr.Outage(true); r.told(gap) }, ended: true},
+		"an event while it lasts": {do: func(tr *Traffic, r *eventReader) {
+			tr.Outage(true)
+			r.told(event)
+			tr.Outage(false)
+			r.told(gap)
+		}, ended: true},
+		"an event since then": {do: func(tr *Traffic, r *eventReader) { outage(tr); r.told(gap + event + gap) }, unexcused: 1},
+	} {
+		tr := newTraffic(t, http.NotFoundHandler())
+		r := &eventReader{t: tr, slow: c.slow, book: tr.opts.Ledger.Events()}
+		c.do(tr, r)
+		if got := tr.UnexcusedGaps.Load(); got != c.unexcused || r.excused() != c.ended {
+			t.Errorf("%s: unexcused gaps %d, want %d; an end is excused: %v, want %v", name, got, c.unexcused, r.excused(), c.ended)
+		}
+	}
+}
+
+// told has the reader read a stream.
+func (r *eventReader) told(stream string) { r.stream(context.Background(), strings.NewReader(stream)) }
+
 func TestEdgeNumbers(t *testing.T) {
 	tr := newTraffic(t, http.NotFoundHandler())
 	for id, want := range map[string]int{"t-00000": 0, "t-00002": 2, "t-00003": -1, "t-2": -1, "t-000002": -1, "x-00001": -1, "t-": -1, "t--0001": -1} {

@@ -51,6 +51,7 @@ type Traffic struct {
 	Events                               *measure.Meter // from the server's stamp to a live reader
 	Readers                              *measure.Meter // live streams; each end is an error or excused
 	Gaps                                 atomic.Uint64  // that live readers were told of
+	UnexcusedGaps                        atomic.Uint64  // of those, the ones that neither an outage nor a reader's slowness excuses
 }
 
 const (
@@ -145,14 +146,17 @@ func (t *Traffic) Outage(on bool) {
 func (t *Traffic) excuse(edge int) func() bool {
 	outage := t.outage.Load()
 	if edge < 0 {
-		return func() bool { return outage%2 == 1 || t.outage.Load() != outage }
+		return func() bool { return t.outageSince(outage) }
 	}
 	epoch, calm := t.opts.Calm(edge)
 	return func() bool {
 		now, still := t.opts.Calm(edge)
-		return !calm || !still || now != epoch || outage%2 == 1 || t.outage.Load() != outage
+		return !calm || !still || now != epoch || t.outageSince(outage)
 	}
 }
+
+// outageSince tells whether there was an outage when their count was this, or has been one since.
+func (t *Traffic) outageSince(count uint32) bool { return count%2 == 1 || t.outage.Load() != count }
 
 // Rest waits until nothing is under way, which is bounded by the timeouts, closes the idle connections, and asks for nothing while do
 // goes on; what is due then is counted as not sent. Live readers read on.
