@@ -69,6 +69,15 @@ const helloTime = 3 * time.Second
 // silence is how long the daemon waits for a word from an Edge, which is longer than it waits for a hello.
 func (o *chaosOptions) silence() time.Duration { return wire.SilentAfter(o.heartbeat) }
 
+// overrun says that a run took over a tenth longer than it is planned for, or "". What a fault may need to recover beyond recoverTime, the
+// run may need for each.
+func (o *chaosOptions) overrun(took time.Duration) string {
+	if took <= o.duration+o.duration/10+time.Duration(o.faults)*max(0, o.within-recoverTime) {
+		return ""
+	}
+	return fmt.Sprintf("%d faults took %v, and were to take %v", o.faults, took.Round(time.Second), o.duration)
+}
+
 // spareFiles is what the daemon needs beside a descriptor for each Edge: the HTTP connections of two loads, and some more.
 const spareFiles = 700
 
@@ -98,6 +107,9 @@ func runChaos(ctx context.Context, o chaosOptions) (*chaosReport, error) {
 	c.perform(ctx, began)
 	c.report.TookS = time.Since(began).Seconds()
 	c.report.Interrupted = ctx.Err() != nil
+	if late := o.overrun(time.Since(began)); late != "" {
+		c.fail(nil, late)
+	}
 	c.finish(ctx)
 	c.report.judge()
 	return c.report, nil

@@ -104,7 +104,7 @@ func chaosCommand(progress io.Writer) *cobra.Command {
 	f := cmd.Flags()
 	f.Uint64Var(&o.seed, "seed", 0, "run the plan of this `number` (default: a random one, which is printed)")
 	f.IntVar(&o.faults, "faults", 500, "how many faults")
-	f.DurationVar(&o.duration, "duration", 10*time.Minute, "how long; longer while a fault is still being recovered from")
+	f.DurationVar(&o.duration, "duration", 10*time.Minute, "how long; that it takes over a tenth longer is a failure")
 	f.IntVar(&o.edges, "edges", 300, "simulated Edges at the Edge wire")
 	f.IntVar(&o.proxied, "proxied", 60, "simulated Edges behind the proxy")
 	f.BoolVar(&o.race, "race", false, "build the daemon with the race detector, which needs a C compiler and makes it slower")

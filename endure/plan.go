@@ -4,6 +4,7 @@ package main
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -60,13 +61,13 @@ var recipes = []recipe{
 	{daemonStopped, 1, 200 * time.Millisecond, 6 * time.Second, theDaemon, 0},
 	{daemonKilled, 1, 0, 0, theDaemon, 0},
 	{tableFull, 1, 500 * time.Millisecond, 2 * time.Second, theDaemon, 0},
-	{logBlocked, 1, time.Second, 3 * time.Second, theLog, 0},
-	{logSlow, 1, time.Second, 3 * time.Second, theLog, 0},
+	{logBlocked, 1, time.Second, 2 * time.Second, theLog, 0},
+	{logSlow, 1, time.Second, 2 * time.Second, theLog, 0},
 	{edgeStopped, 2, 500 * time.Millisecond, 7 * time.Second, realEdge, 1},
 	{edgeKilled, 3, 0, time.Second, realEdge, 1},
 	{linksReset, 4, 0, 0, someEdges, 30},
 	{linksSilent, 4, time.Second, 3 * time.Second, someEdges, 10},
-	{linksLongSilent, 1, endTime + time.Second, endTime + 5*time.Second, someEdges, 10},
+	{linksLongSilent, 1, endTime + time.Second, endTime + 2*time.Second, someEdges, 10},
 	{halfFrames, 4, 0, 2 * time.Second, peers, 20},
 	{halfFramesLong, 1, endTime, endTime + time.Second, peers, 20},
 	{deafClient, 1, 15 * time.Second, 15 * time.Second, peers, 1},
@@ -101,13 +102,20 @@ type stage struct {
 	silence              time.Duration // that the daemon bears
 }
 
+// startPercent of the time of a plan is for faults to begin in. The rest is for those under way, and for what had to wait.
+const startPercent = 95
+
 // newPlan draws a plan. The same arguments give the same plan. The first faults are one of each kind, if there are that many;
 // after them each kind comes as often as it has cards. In the last quarter the daemon isn't killed, so that what it holds at the end
 // it may have gathered for long.
 func newPlan(seed uint64, n int, lasts time.Duration, on stage) plan {
 	r := rand.New(rand.NewPCG(seed, 0))
 	p := plan{Seed: seed, Faults: make([]fault, 0, n)}
+	calm := n - n/4 // no kill from there on
 	deck := shuffled(r, recipes, func(recipe) int { return 1 })
+	if i := slices.IndexFunc(deck, recipe.kills); calm <= i && i < n {
+		deck[i], deck[calm-1] = deck[calm-1], deck[i]
+	}
 	top := func() (k recipe) {
 		if len(deck) == 0 {
 			deck = shuffled(r, recipes, func(k recipe) int { return k.cards })
@@ -117,12 +125,12 @@ func newPlan(seed uint64, n int, lasts time.Duration, on stage) plan {
 	}
 	for i := range n {
 		k := top()
-		for k.name == daemonKilled && i >= n-n/4 {
+		for k.kills() && i >= calm {
 			k = top()
 		}
 		f := k.draw(r, on)
 		f.Number = i + 1
-		f.At = time.Duration((float64(i) + r.Float64()) / float64(n) * float64(lasts))
+		f.At = time.Duration((float64(i) + r.Float64()) / float64(n) * float64(lasts) * startPercent / 100)
 		p.Faults = append(p.Faults, f)
 	}
 	return p
@@ -137,6 +145,8 @@ func shuffled(r *rand.Rand, all []recipe, cards func(recipe) int) (deck []recipe
 	r.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
 	return deck
 }
+
+func (k recipe) kills() bool { return k.name == daemonKilled }
 
 func (k recipe) draw(r *rand.Rand, on stage) fault {
 	f := fault{Kind: k.name, For: k.min, Size: 1 + r.IntN(200)}

@@ -82,6 +82,25 @@ func TestChaosVerdict(t *testing.T) {
 	}
 }
 
+func TestOverrun(t *testing.T) {
+	for _, c := range []struct {
+		within, took time.Duration
+		want         string
+	}{
+		{recoverTime, 600 * time.Second, ""},
+		{recoverTime, 660 * time.Second, ""},
+		{recoverTime, 661 * time.Second, "500 faults took 11m1s, and were to take 10m0s"},
+		{time.Second, 661 * time.Second, "500 faults took 11m1s, and were to take 10m0s"},
+		{recoverTime + time.Second, 1160 * time.Second, ""},
+		{recoverTime + time.Second, 1161 * time.Second, "500 faults took 19m21s, and were to take 10m0s"},
+	} {
+		o := chaosOptions{faults: 500, duration: 10 * time.Minute, within: c.within}
+		if got := o.overrun(c.took); got != c.want {
+			t.Errorf("within %v, %v: %q, want %q", c.within, c.took, got, c.want)
+		}
+	}
+}
+
 func TestTrend(t *testing.T) {
 	for _, c := range []struct {
 		name   string
