@@ -18,6 +18,9 @@ import (
 type FollowQuery struct {
 	// After is an event's id: the events after it come first. Empty: from now on.
 	After string
+	// FromStart has all events that the Control Plane keeps come first, instead of those after an id. It is for whoever has had an
+	// empty list: what happened since that list was made is in no other place.
+	FromStart bool
 	// Changed, if set, is called with nil when a stream opens, and with the cause and the time until the next attempt when one is
 	// lost or can't be opened.
 	Changed func(err error, retryIn time.Duration)
@@ -50,6 +53,9 @@ func (r *Repository) Follow(ctx context.Context, q FollowQuery) iter.Seq2[Update
 	}
 	return func(yield func(Update, error) bool) {
 		f := &follower{last: q.After}
+		if q.FromStart {
+			f.startAt("")
+		}
 		wait := r.streamBackoff()
 		for {
 			opened := func() { q.Changed(nil, 0) }
@@ -184,7 +190,7 @@ func askedToWait(err error) time.Duration {
 // stream goes on.
 type follower struct {
 	last      string // the id that the next stream goes on behind; empty before the first one
-	expectGap bool   // the first stream's gap says nothing: there was no event yet that could be missing
+	expectGap bool   // the first stream's gap says nothing: no event was seen that others could be missing after
 	fresh     bool   // the stream has brought nothing yet
 	held      *Gap
 }

@@ -172,6 +172,23 @@ func TestFollowFromTheVeryBeginning(t *testing.T) {
 	}
 }
 
+// Who has had an empty list misses nothing that has happened since.
+func TestFollowFromStart(t *testing.T) {
+	s := &eventServer{t: t, newest: `"e2"`, streams: []string{"event: gap\ndata: {\"dropped\":null,\"reason\":\"restarted\"}\n\n" + wireEvent("e1") + wireEvent("e2"), ""}}
+	got := ""
+	for u, err := range serve(t, s, Options{}).Follow(within(t), FollowQuery{FromStart: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got += spell([]Update{u}) + " "; u.Event != nil && u.Event.ID == "e2" {
+			break
+		}
+	}
+	if asked := s.askedFor(); got != "e1 e2 " || asked[0] != beforeAll {
+		t.Errorf("told %q, asked for events behind %q", got, asked)
+	}
+}
+
 func TestFollowEnds(t *testing.T) {
 	refuse := func(status int, kind, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, status, kind, body) }

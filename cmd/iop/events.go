@@ -41,7 +41,7 @@ that breaks is resumed after the last event, and a line says so where events are
 		},
 	}
 	c.Flags().BoolVarP(&q.follow, "follow", "f", false, "keep showing new events, until Ctrl-C")
-	c.Flags().IntVar(&q.limit, "limit", 20, "how many, at most 1000")
+	c.Flags().IntVar(&q.limit, "limit", 20, "how many, at most 1000; --follow with --after shows all")
 	c.Flags().StringVar(&q.after, "after", "", "show the events after the one with this `id` instead of the newest")
 	return c
 }
@@ -114,12 +114,12 @@ func gapLine(g *client.Gap) string { return "-- " + gapText(g) + " --" }
 // followEvents shows the newest events and goes on behind them.
 func (a *app) followEvents(ctx context.Context, repo *client.Repository, q eventsAsk) error {
 	t := &tail{app: a, edge: q.edge, shown: map[string]bool{}}
-	after, err := t.begin(ctx, repo, q)
+	live, err := t.begin(ctx, repo, q)
 	if err != nil {
 		return err
 	}
 	lost := false
-	changed := func(err error, retryIn time.Duration) {
+	live.Changed = func(err error, retryIn time.Duration) {
 		switch {
 		case err != nil:
 			a.say("iop: %s; trying again in %s", a.explain(err).what, span(retryIn))
@@ -128,7 +128,7 @@ func (a *app) followEvents(ctx context.Context, repo *client.Repository, q event
 		}
 		lost = err != nil
 	}
-	for u, err := range repo.Follow(ctx, client.FollowQuery{After: after, Changed: changed}) {
+	for u, err := range repo.Follow(ctx, live) {
 		if err != nil {
 			return err
 		}
@@ -147,16 +147,21 @@ type tail struct {
 }
 
 // begin shows the list and gives where the stream goes on. The place in the fleet's events is taken before an Edge's own
-// events are listed, so that none falls between; what comes twice is shown once. An Edge's own events behind an id may be kept for
-// longer than the fleet's, so they are all listed, and the stream isn't asked for them.
-func (t *tail) begin(ctx context.Context, repo *client.Repository, q eventsAsk) (after string, err error) {
-	if q.after != "" && q.edge == "" {
-		return q.after, nil // the stream has them all
+// events are listed, so that none falls between; what comes twice is shown once.
+//
+// Behind an id the stream has all events as long as the fleet's ring has them. An Edge's own events may be kept for longer than that:
+// only where the fleet's are gone are the Edge's listed, all of them.
+func (t *tail) begin(ctx context.Context, repo *client.Repository, q eventsAsk) (live client.FollowQuery, err error) {
+	if q.after != "" {
+		whole, err := streamHasAll(ctx, repo, q)
+		if err != nil || whole {
+			return client.FollowQuery{After: q.after}, err
+		}
 	}
 	var mark *client.EventPage
 	if q.edge != "" {
 		if mark, err = repo.Events(ctx, client.EventQuery{Limit: 1}); err != nil {
-			return "", err
+			return live, err
 		}
 	}
 	ask := q.query()
@@ -166,10 +171,10 @@ func (t *tail) begin(ctx context.Context, repo *client.Repository, q eventsAsk) 
 	for whole := false; !whole; {
 		found, err := repo.Events(ctx, ask)
 		if err != nil {
-			return "", err
+			return live, err
 		}
 		if err := t.list(found); err != nil {
-			return "", err
+			return live, err
 		}
 		if mark == nil {
 			mark = found
@@ -178,10 +183,28 @@ func (t *tail) begin(ctx context.Context, repo *client.Repository, q eventsAsk) 
 			ask.After = *found.Next
 		}
 	}
-	if mark.Next == nil {
-		return "", nil
+	return behind(mark), nil
+}
+
+// streamHasAll tells whether the stream, asked for the events behind an id, brings all that are kept. Of one that has lost some an Edge's
+// own ring may have more. An Edge that nobody knows is an error here; the stream would wait for it.
+func streamHasAll(ctx context.Context, repo *client.Repository, q eventsAsk) (whole bool, err error) {
+	if q.edge == "" {
+		return true, nil
 	}
-	return *mark.Next, nil
+	if _, err := repo.Events(ctx, client.EventQuery{EdgeID: q.edge, Limit: 1}); err != nil {
+		return false, err
+	}
+	fleet, err := repo.Events(ctx, client.EventQuery{After: q.after, Limit: 1})
+	return err == nil && fleet.Gap == nil, err
+}
+
+// behind is where a stream goes on behind a list. An empty list has no last event, but there may be one by now.
+func behind(list *client.EventPage) client.FollowQuery {
+	if list.Next == nil {
+		return client.FollowQuery{FromStart: true}
+	}
+	return client.FollowQuery{After: *list.Next}
 }
 
 func (t *tail) list(found *client.EventPage) error {

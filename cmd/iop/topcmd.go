@@ -161,14 +161,15 @@ func (t *topLoop) follow(ctx context.Context, repo *client.Repository) error {
 		case <-ctx.Done():
 		}
 	}
-	after := ""
-	if recent, err := repo.Events(ctx, client.EventQuery{Limit: mostTail}); err == nil && recent.Next != nil {
+	live := client.FollowQuery{}
+	if recent, err := repo.Events(ctx, client.EventQuery{Limit: mostTail}); err == nil {
 		for _, e := range recent.Events {
 			t.tell(ctx, client.Update{Event: e})
 		}
-		after = *recent.Next
+		live = behind(recent)
 	} // else the stream begins now, and the look tells what is wrong
-	for u, err := range repo.Follow(ctx, client.FollowQuery{After: after, Changed: changed}) {
+	live.Changed = changed
+	for u, err := range repo.Follow(ctx, live) {
 		if err != nil {
 			return err
 		}
