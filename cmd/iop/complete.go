@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +54,15 @@ func (a *app) completeRun(cmd *cobra.Command, args []string, begun string) ([]st
 	if err != nil {
 		return nil, done
 	}
-	return e.Operations, done
+	return slices.DeleteFunc(e.Operations, func(name string) bool { return !isWord(name) }), done
+}
+
+// isWord is true of a name that a shell takes for nothing else. Cobra reads a tab, a line's end and the beginning "_activeHelp_ " as
+// something to say to the user, and the names come from Edges.
+func isWord(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-:/", r)
+	})
 }
 
 func (a *app) completeContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -59,8 +59,9 @@ func (s *scripted) repository(t *testing.T) *client.Repository {
 func (s *scripted) iop(t *testing.T, args ...string) (exit int, stdout, stderr string) {
 	t.Helper()
 	var out, talk bytes.Buffer
-	exit = run(append(args, "--addr", s.start(t)), surroundings{stdin: strings.NewReader(""), stdout: &out, stderr: &talk,
-		env:       func(string) string { return "" },
+	env := map[string]string{"IOP_ADDR": s.start(t)}
+	exit = run(args, surroundings{stdin: strings.NewReader(""), stdout: &out, stderr: &talk,
+		env:       func(name string) string { return env[name] },
 		configDir: func() (string, error) { return "", errors.New("a test has none") }})
 	return exit, out.String(), talk.String()
 }
