@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -192,13 +193,12 @@ read it in the list of processes.`,
 	return c
 }
 
-// fillContext takes over what was given. A token stays only with the address that it was given for; forgotten says so of one
-// that doesn't.
+// fillContext takes over what was given. A token and a Client wire stay only with the address that they were given for: a new token
+// must not go to the old host. forgotten says what isn't kept.
 func (a *app) fillContext(x *configs.CLIContext, tokenFile string, tokenStdin bool) (forgotten string, err error) {
 	if address := a.flags.address; address != "" {
-		if address = withScheme(address); x.Address != "" && x.Address != address && (x.Token != "" || x.TokenFile != "") {
-			x.Token, x.TokenFile = "", ""
-			forgotten = "The address is another one, so the token is forgotten."
+		if address = withScheme(address); x.Address != address {
+			forgotten = forgetOld(x, tokenFile != "" || tokenStdin, a.flags.wire != "")
 		}
 		x.Address = address
 	}
@@ -219,4 +219,17 @@ func (a *app) fillContext(x *configs.CLIContext, tokenFile string, tokenStdin bo
 		x.Token, x.TokenFile = token, ""
 	}
 	return forgotten, nil
+}
+
+// forgetOld takes away what belongs to a context's old address, and says so unless another one is given.
+func forgetOld(x *configs.CLIContext, newToken, newWire bool) (forgotten string) {
+	var old []string
+	if !newToken && (x.Token != "" || x.TokenFile != "") {
+		old = append(old, "The address is another one, so the token is forgotten.")
+	}
+	if !newWire && x.Wire != "" {
+		old = append(old, "The address is another one, so the Client wire is port "+defaultWirePort+" there; --wire sets another one.")
+	}
+	x.Token, x.TokenFile, x.Wire = "", "", ""
+	return strings.Join(old, "\n")
 }
