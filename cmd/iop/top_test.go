@@ -4,8 +4,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -158,5 +161,73 @@ func TestTopForgetsWhoIsGone(t *testing.T) {
 	}
 	if len(m.tail) != mostTail {
 		t.Errorf("%d lines of the tail are kept", len(m.tail))
+	}
+}
+
+// Of the Edges that are gone or silent only so many are fetched; the others are in trouble, too.
+func TestTopShowsWhoIsGoneBeyondThoseFetched(t *testing.T) {
+	gone := site("gone", 0, 2, 0, true)
+	gone.Connected = false
+	for name, c := range map[string]struct {
+		more    map[client.State]int
+		trouble string
+		heading string
+	}{
+		"all are fetched: it is back": {nil, "never-seen: has no connection", "IN TROUBLE  (1)"},
+		"others are gone":             {map[client.State]int{client.Disconnected: 1}, "gone: disconnected never-seen: disconnected", "IN TROUBLE  (2)"},
+		"others are silent":           {map[client.State]int{client.Stale: 7}, "never-seen: has no connection", "IN TROUBLE  (1)  and 7 more that are silent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newTopModel(testApp())
+			m.take(topLook{at: testNow, first: true, last: true, summary: &client.FleetSummary{}, more: c.more, page: &client.FleetStatus{
+				Statuses: []*client.Status{gone, site("well", 1, 2, 0, true)}, Errors: []client.EdgeFault{{EdgeID: "never-seen", Code: client.EdgeDisconnected}}}})
+			var trouble []string
+			for _, e := range m.trouble {
+				trouble = append(trouble, e.id+": "+e.trouble)
+				if e.gone != (c.more[client.Disconnected] > 0) {
+					t.Errorf("%s is gone: %t", e.id, e.gone)
+				}
+			}
+			if got := strings.Join(trouble, " "); got != c.trouble || len(m.busiest) != 1 {
+				t.Errorf("in trouble are %s; busy are %v", got, m.busiest)
+			}
+			if lines := (&painter{width: 80, height: 24}).render(m.picture()); !slices.Contains(lines, c.heading) {
+				t.Errorf("%q isn't in %q", c.heading, lines)
+			}
+		})
+	}
+}
+
+// A look that fails halfway loses no page: it is asked for again.
+func TestTopAsksAgainForAPageThatWasLost(t *testing.T) {
+	const empty = `{"edges":[],"total":0}`
+	s := &scripted{answers: map[string][]string{
+		"/fleet/status": {`{"statuses":[{"edge_id":"a"}],"next_cursor":"p2"}`, `{"statuses":[{"edge_id":"b"}],"next_cursor":"p3"}`,
+			`{"statuses":[{"edge_id":"b"}],"next_cursor":"p3"}`, `{"statuses":[{"edge_id":"c"}],"next_cursor":null}`},
+		"/edges": {empty, empty, "", `{"edges":[{"edge_id":"gone-1"}],"total":3,"disconnected":3}`, empty, empty},
+	}}
+	g := topGatherer{repo: s.repository(t)}
+	m := newTopModel(testApp())
+	failed, last := 0, false
+	for !last {
+		look := g.look(t.Context())
+		if last = look.last; look.err != nil {
+			failed++
+		} else if len(look.silent) > 0 && look.more[client.Disconnected]+look.more[client.Stale] != 2 {
+			t.Errorf("beyond those fetched there are %+v", look.more)
+		}
+		m.take(look)
+	}
+	var cursors []string
+	for _, ask := range s.asked {
+		if u, err := url.Parse(ask); err == nil && u.Path == "/fleet/status" {
+			cursors = append(cursors, u.Query().Get("cursor"))
+		}
+	}
+	if diff := cmp.Diff([]string{"", "p2", "p2", "p3"}, cursors); diff != "" || failed != 1 {
+		t.Errorf("after %d failed looks: pages (-want +got):\n%s", failed, diff)
+	}
+	if ids := slices.Sorted(maps.Keys(m.edges)); strings.Join(ids, " ") != "a b c" {
+		t.Errorf("%v are known", ids)
 	}
 }

@@ -25,6 +25,7 @@ type topLook struct {
 	first   bool // the page is a sweep's first
 	last    bool // or its last
 	silent  []*client.Edge
+	more    map[client.State]int // how many more are gone or silent than silent has room for
 	err     error
 }
 
@@ -65,11 +66,7 @@ func (g *topGatherer) look(ctx context.Context) (look topLook) {
 		return look
 	}
 	look.summary = &look.page.FleetSummary // totals are over all, whatever the page
-	g.cursor = ""
-	if next := look.page.NextCursor; next != nil {
-		g.cursor = *next
-	}
-	look.last = g.cursor == ""
+	look.more = map[client.State]int{}
 	for _, state := range []client.State{client.Disconnected, client.Stale} {
 		found, err := g.repo.Edges(ctx, client.EdgeQuery{State: state, Limit: mostGone})
 		if err != nil {
@@ -77,7 +74,13 @@ func (g *topGatherer) look(ctx context.Context) (look topLook) {
 			return look
 		}
 		look.silent = append(look.silent, found.Edges...)
+		look.more[state] = found.Total - len(found.Edges)
 	}
+	g.cursor = "" // only now: a look that failed is thrown away, and its page comes again
+	if next := look.page.NextCursor; next != nil {
+		g.cursor = *next
+	}
+	look.last = g.cursor == ""
 	look.at = g.repo.Now()
 	return look
 }

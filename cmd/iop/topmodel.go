@@ -22,6 +22,7 @@ type topModel struct {
 	edges  map[string]*topEdge
 	sweep  int // counts the rounds through the fleet's pages
 	silent map[string]*client.Edge
+	more   map[client.State]int // that silent has no room for
 
 	busiest []busyEdge // worked out once a look: the screen is drawn more often
 	trouble []troubledEdge
@@ -72,6 +73,7 @@ func (m *topModel) take(look topLook) {
 		}
 	}
 	clear(m.silent)
+	m.more = look.more
 	for _, e := range look.silent {
 		m.silent[e.EdgeID] = e
 	}
@@ -82,16 +84,27 @@ func (m *topModel) take(look topLook) {
 func (m *topModel) order() {
 	m.busiest, m.trouble = m.busiest[:0], nil
 	for _, e := range m.edges {
-		edge := m.silent[e.id]
-		if e.status != nil && e.status.Connected && isThere(edge) {
+		edge, gone := m.registered(e)
+		if e.status != nil && e.status.Connected && !gone {
 			m.busiest = append(m.busiest, busyEdge{e.id, e.sums})
 		}
 		if trouble := m.app.trouble(edge, e.status, e.fault, nil); len(trouble) > 0 {
-			m.trouble = append(m.trouble, troubledEdge{e.id, inShort(trouble, false), !isThere(edge), len(trouble)})
+			m.trouble = append(m.trouble, troubledEdge{e.id, inShort(trouble, false), gone, len(trouble)})
 		}
 	}
 	slices.SortFunc(m.busiest, busier)
 	slices.SortFunc(m.trouble, worse)
+}
+
+// registered is what the registry says of an Edge that isn't all right; nil where it is. Those that silent has no room for are gone if
+// their page says so, and since when isn't known. Without such a rest an Edge that isn't there has come back since its page.
+func (m *topModel) registered(e *topEdge) (edge *client.Edge, gone bool) {
+	edge = m.silent[e.id]
+	wasGone := e.fault == client.EdgeDisconnected || e.status != nil && !e.status.Connected
+	if edge == nil && wasGone && m.more[client.Disconnected] > 0 {
+		edge = &client.Edge{EdgeID: e.id, State: client.Disconnected}
+	}
+	return edge, edge != nil && !edge.Connected
 }
 
 func (m *topModel) event(u client.Update) {
@@ -110,6 +123,7 @@ type topPicture struct {
 	problem string               // why the numbers are old, or the events
 	busiest []busyEdge
 	trouble []troubledEdge
+	silent  int      // Edges that are silent, too, and not among those in trouble
 	tail    []string // oldest first
 }
 
@@ -125,7 +139,7 @@ type troubledEdge struct {
 }
 
 func (m *topModel) picture() *topPicture {
-	p := &topPicture{address: m.address, now: m.app.now(), at: m.at, summary: m.summary, busiest: m.busiest, trouble: m.trouble}
+	p := &topPicture{address: m.address, now: m.app.now(), at: m.at, summary: m.summary, busiest: m.busiest, trouble: m.trouble, silent: m.more[client.Stale]}
 	switch {
 	case m.err != nil:
 		p.problem = m.app.explain(m.err).what
@@ -173,6 +187,3 @@ func (l topLine) text() string {
 	}
 	return eventLine(l.event.At.Local().Format(time.TimeOnly), l.event)
 }
-
-// isThere is true of an Edge that isn't among those that are gone.
-func isThere(silent *client.Edge) bool { return silent == nil || silent.Connected }

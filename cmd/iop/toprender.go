@@ -172,7 +172,11 @@ func (p *painter) troubleLines(pic *topPicture, rows int) []string {
 		ids[i] = e.id
 	}
 	ids = p.idColumn("", ids)
-	lines := p.heading("IN TROUBLE  " + ofMany(rows, len(pic.trouble)))
+	heading := "IN TROUBLE  " + ofMany(rows, len(pic.trouble))
+	if pic.silent > 0 {
+		heading += fmt.Sprintf("  and %d more that are silent", pic.silent)
+	}
+	lines := p.heading(heading)
 	for i, e := range pic.trouble[:rows] {
 		sgr := yellow
 		if e.gone {
