@@ -9,9 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // edgeProcess is an iop-edge of its own.
@@ -56,6 +59,33 @@ func (e *edgeProcess) start() error {
 }
 
 func (e *edgeProcess) signal(s syscall.Signal) error { return e.cmd.Process.Signal(s) }
+
+// stopTime is for a machine on which not every thread is run at once.
+const stopTime = 5 * time.Second
+
+// stop stops it and waits until each of its threads stands: a signal is taken by one of them, and until that is run the others go on.
+func (e *edgeProcess) stop() error {
+	if err := e.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for by := time.Now().Add(stopTime); ; time.Sleep(time.Millisecond) {
+		if stopped(e.cmd.Process.Pid) {
+			return nil
+		}
+		if time.Now().After(by) {
+			return fmt.Errorf("%s isn't stopped after %v", e.id, stopTime)
+		}
+	}
+}
+
+// stopped tells whether all threads of a process are.
+func stopped(pid int) bool {
+	threads, err := procfs.AllThreads(pid)
+	return err == nil && !slices.ContainsFunc(threads, func(thread procfs.Proc) bool {
+		stat, err := thread.Stat()
+		return err != nil || stat.State != "T"
+	})
+}
 
 func (e *edgeProcess) kill() {
 	_ = e.signal(syscall.SIGKILL)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -83,7 +84,7 @@ func (c *chaos) killDaemon() error {
 
 func (c *chaos) stopEdge(ctx context.Context, f *fault) error {
 	e := c.real[f.Edges[0]]
-	if err := e.signal(syscall.SIGSTOP); err != nil {
+	if err := e.stop(); err != nil {
 		return err
 	}
 	sleep(ctx, f.For)
@@ -93,16 +94,32 @@ func (c *chaos) stopEdge(ctx context.Context, f *fault) error {
 // killEdge kills an Edge that has a command and hasn't answered it. What is started afterwards has never heard of that.
 func (c *chaos) killEdge(ctx context.Context, f *fault) error {
 	e := c.real[f.Edges[0]]
-	if err := e.signal(syscall.SIGSTOP); err != nil {
+	if err := e.stop(); err != nil {
 		return err
 	}
-	status, _, err := c.ask.do(ctx, http.MethodPost, pingPath(e.id), []byte(ping))
-	if err == nil && status != http.StatusAccepted {
-		err = fmt.Errorf("a command to %s was answered with status %d", e.id, status)
-	}
+	err := c.sendPing(ctx, e.id)
 	e.kill()
 	sleep(ctx, f.For)
-	return errors.Join(err, e.start())
+	return errors.Join(unlessInterrupted(ctx, err), e.start())
+}
+
+// sendPing returns when the daemon has sent a command.
+func (c *chaos) sendPing(ctx context.Context, id string) error {
+	status, body, err := c.ask.do(ctx, http.MethodPost, pingPath(id), []byte(ping))
+	if err != nil {
+		return err
+	}
+	var asked record
+	if status != http.StatusAccepted || json.Unmarshal(body, &asked) != nil {
+		return fmt.Errorf("a command to %s was answered with status %d: %s", id, status, body)
+	}
+	sent := func() bool {
+		return c.ask.get("/edges/"+id+"/operations/"+asked.ID, &asked) == nil && asked.State == "sent"
+	}
+	if !c.await(ctx, stopTime, sent) {
+		return fmt.Errorf("a command to %s, which is stopped, is %s and not sent after %v", id, asked.State, stopTime)
+	}
+	return nil
 }
 
 // silenceLinks has links be silent for longer than the daemon bears: it has to end them before their Edges come back, and say why.
