@@ -140,10 +140,10 @@ func (c *chaos) judgeRecords(until time.Time) (judged, error) {
 			}
 		}
 		if page.Next == "" {
+			j.notKept(page.Dropped)
 			for _, bed := range c.testbeds() {
 				j.missing(bed.ledger.Reached(c.daemon.Began(), until))
 			}
-			j.notKept(page.Dropped)
 			return j, nil
 		}
 		path = fmt.Sprintf("/fleet/operations?limit=%d&cursor=%s", pageSize, page.Next)
