@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"net"
+	"sync/atomic"
 	"testing"
 
 	"iop/load/ledger"
@@ -21,6 +22,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(frame(&iopv1.Envelope{Id: 1, Body: &iopv1.Envelope_EdgeStatusRequest{EdgeStatusRequest: &iopv1.EdgeStatusRequest{}}}), 3)
 	f.Add(frame(&iopv1.Envelope{Id: 1, Body: &iopv1.Envelope_EdgeCommandRequest{EdgeCommandRequest: &iopv1.EdgeCommandRequest{CommandId: "a"}}}), 7)
+	f.Add(frame(&iopv1.Envelope{ReplyTo: 1, Body: &iopv1.Envelope_EdgeHelloResponse{EdgeHelloResponse: &iopv1.EdgeHelloResponse{}}}), 40)
 	f.Add(frame(&iopv1.Envelope{Body: &iopv1.Envelope_GoAway{GoAway: &iopv1.GoAway{}}}), 1)
 	f.Add([]byte{0, 0, 0, 0}, 1)
 	f.Add([]byte{255, 255, 255, 255, 1}, 2)
@@ -35,7 +37,8 @@ func FuzzRead(f *testing.F) {
 				}
 			}
 		}()
-		fl := &Fleet{opts: Options{IDPrefix: "t-", Count: 1, Ledger: ledger.New("t-", 1)}, calm: make([]calm, 1), dials: make(chan *edge, 4)}
+		fl := &Fleet{opts: Options{IDPrefix: "t-", Count: 1, Ledger: ledger.New("t-", 1)}, calm: make([]calm, 1), links: make([]atomic.Int32, 1),
+			dials: make(chan *edge, 4)}
 		fl.stats.kinds = map[string]uint64{}
 		s := newShard(fl)
 		e := newEdge(s, 0, false)
