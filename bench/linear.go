@@ -84,27 +84,31 @@ func (c curve) tells() bool {
 	return len(sizes) > 1 && most > 1
 }
 
-// lastStep is the part from the last size but one to the last. What begins to grow only there, behind something that is always the same,
-// doesn't show over all sizes.
-func (c curve) lastStep() curve {
+// lastStep is the growth from the last size but one to the last. What begins to grow only there, behind something that is always the same,
+// doesn't show over all sizes. False with one point each, from which anything may follow.
+func (c curve) lastStep() (exponent, bool) {
 	last, before := math.Inf(-1), math.Inf(-1)
 	for _, p := range c {
 		if p.x > last {
 			last, before = p.x, last
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(c), func(p point) bool { return p.x < before })
+	step := slices.DeleteFunc(slices.Clone(c), func(p point) bool { return p.x < before })
+	if len(step) < 3 {
+		return exponent{}, false
+	}
+	return exponentOf(step), true
 }
 
 // outcome is that of the line through all, unless the last step alone is surely faster than anything that may be held.
 func (c curve) outcome() outcome {
-	if e := exponentOf(c.lastStep()); e.power-e.off > excluded {
+	if e, ok := c.lastStep(); ok && e.power-e.off > excluded {
 		return notHeld
 	}
 	return exponentOf(c).outcome()
 }
 
-// growth tells how a unit grows, and in words by what; false when that can't be told.
+// growthOf tells how a unit grows, and in words by what; false when that can't be told.
 func (r *results) growthOf(f figure, u unit) (o outcome, words string, ok bool) {
 	if u.total == nil {
 		return "", "", false
@@ -113,7 +117,10 @@ func (r *results) growthOf(f figure, u unit) (o outcome, words string, ok bool) 
 	if !c.tells() {
 		return "", "", false
 	}
-	o, words = c.outcome(), fmt.Sprintf("%s: %s, last step %s", u.label, exponentOf(c), exponentOf(c.lastStep()))
+	o, words = c.outcome(), fmt.Sprintf("%s: %s", u.label, exponentOf(c))
+	if e, ok := c.lastStep(); ok {
+		words += fmt.Sprintf(", last step %s", e)
+	}
 	if o == held || !f.alike {
 		return o, words, true
 	}

@@ -48,8 +48,19 @@ func TestCurve(t *testing.T) {
 			r.set("F", "u", n, all...)
 		}
 		if got := r.cost(f, f.per[0]); !got.tells() || got.outcome() != c.want {
-			t.Errorf("%s: %s, last step %s: %q, want %q", name, exponentOf(got), exponentOf(got.lastStep()), got.outcome(), c.want)
+			t.Errorf("%s: %s: %q, want %q", name, exponentOf(got), got.outcome(), c.want)
 		}
+	}
+}
+
+// TestLastStep: with one round of the last two sizes it says nothing.
+func TestLastStep(t *testing.T) {
+	all := curve{{1, 1}, {1, 1.1}, {2, 2}, {3, 9}}
+	if _, ok := all.lastStep(); ok || all.outcome() != tooNoisy {
+		t.Errorf("it is %q", all.outcome())
+	}
+	if e, ok := append(all, point{3, 9}).lastStep(); !ok || e.power != 7 {
+		t.Errorf("with two of the last: %s", e)
 	}
 }
 

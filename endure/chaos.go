@@ -54,14 +54,15 @@ type chaos struct {
 	report   *chaosReport
 }
 
-// The daemon's time limits are short, so that what it has to end by itself fits between the faults. The processes are pinged so
-// often that the records of an Edge would not be kept until they are judged.
+// The daemon's time limits are short, so that what it has to end by itself fits between the faults. It keeps the records
+// of a whole run, some 35 a second, should it never be killed, and of each process those of its pings, one a second.
 func (o *chaosOptions) config() string {
+	seconds := int(o.duration.Seconds())
 	return fmt.Sprintf(`server: {id: chaos, http_listen: "127.0.0.1:0", wire_listen: "127.0.0.1:0", edge_wire_listen: "127.0.0.1:0", debug_listen: "127.0.0.1:0"}
 edges: {hello_timeout: %v, write_timeout: 2s, heartbeat_interval: %v}
-audit: {edge_buffer: 4096}
+audit: {fleet_buffer: %d, edge_buffer: %d}
 log: {format: json}
-`, helloTime, o.heartbeat)
+`, helloTime, o.heartbeat, 1<<16+60*seconds, 4096+6*seconds)
 }
 
 const helloTime = 3 * time.Second

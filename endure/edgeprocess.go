@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -73,7 +74,7 @@ func (e *edgeProcess) stop() error {
 			return nil
 		}
 		if time.Now().After(by) {
-			return fmt.Errorf("%s isn't stopped after %v", e.id, stopTime)
+			return errors.Join(fmt.Errorf("%s isn't stopped after %v", e.id, stopTime), e.signal(syscall.SIGCONT))
 		}
 	}
 }

@@ -82,6 +82,8 @@ func (r *record) judgeUnknown(ran, connected bool) verdict {
 const (
 	// settleTime is for commands under way, and for what the daemon still ends by its own time limits.
 	settleTime = 30 * time.Second
+	// lastTime is for connections that this side has just closed to be closed on the other.
+	lastTime = 5 * time.Second
 	settleLook = 200 * time.Millisecond
 	// pageSize keeps an answer under maxAnswer, also when each command is one of those for an Edge that never reads.
 	pageSize = 20
@@ -170,7 +172,7 @@ func (j *judged) missing(reached []string) {
 	}
 }
 
-// notKept: no life of the daemon has as many commands as it keeps.
+// notKept: the daemon is told to keep more than one life of it has commands.
 func (j *judged) notKept(dropped int) {
 	if dropped > 0 {
 		j.wrong = append(j.wrong, fmt.Sprintf("%d records are kept no longer", dropped))

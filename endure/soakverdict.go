@@ -87,7 +87,7 @@ const (
 	leastPercent = 90
 	// excusedPercent is how much of what was sent may be excused, where churnPercent of the Edges leave in a second and are away for one.
 	excusedPercent = 5
-	// few are no matter: in a short run that many can be due while a pause begins or ends, or be at one Edge that leaves.
+	// few are no matter: in a short run that many can be due while a pause begins or ends, or be excused at one Edge that leaves.
 	few = 10
 )
 
@@ -95,7 +95,7 @@ const (
 // borne; in a whole run those are next to nothing.
 func (r requests) mostExcused() float64 {
 	expected := float64(r.Sent) * excusedPercent / 100
-	return expected + 5*math.Sqrt(expected)
+	return max(few, expected+5*math.Sqrt(expected))
 }
 
 // wrong says what is wrong with them, or "".

@@ -96,6 +96,10 @@ type figures struct {
 // first requests make once.
 const spare = 20
 
+func (f figures) atMost(before figures) bool {
+	return f.Descriptors <= before.Descriptors && f.Goroutines <= before.Goroutines
+}
+
 // leak says what is held that wasn't before, or "".
 func (f figures) leak(before figures) string {
 	var leaks []string

@@ -9,7 +9,7 @@ import (
 
 // A cursor is opaque to callers: base64url of one byte that tells what it pages through, and then where it is.
 const (
-	edgesCursor      = 'e' // + edgePlace
+	edgesCursor      = 'E' // + edgePlace; 'e' was a place without counts
 	operationsCursor = 'o' // + the last operation_id listed
 	fleetCursor      = 'f' // + fleetPlace
 )
@@ -34,17 +34,19 @@ const notACursor = "it is no next_cursor of this list"
 // edgePlace is where a list of Edges is, and how many of the whole fleet were stale: that takes a look at each, and a look at each for
 // every page would make a whole list take time by the square of the number of Edges.
 type edgePlace struct {
-	run   uint32 // of the process: the instant below means nothing to another
-	at    int64  // when they were counted; see Server.instant
-	stale uint32
-	last  string // the edge_id that the last page ended with
+	run       uint32 // of the process: the instant below means nothing to another
+	at        int64  // when they were counted; see Server.instant
+	connected uint32 // then, with the stale ones
+	stale     uint32
+	last      string // the edge_id that the last page ended with
 }
 
-const edgePlaceBytes = 4 + 8 + 4
+const edgePlaceBytes = 4 + 8 + 4 + 4
 
 func (p *edgePlace) encode() string {
 	b := binary.BigEndian.AppendUint32(nil, p.run)
 	b = binary.BigEndian.AppendUint64(b, uint64(p.at))
+	b = binary.BigEndian.AppendUint32(b, p.connected)
 	b = binary.BigEndian.AppendUint32(b, p.stale)
 	return encodeCursor(edgesCursor, append(b, p.last...))
 }
@@ -61,10 +63,11 @@ func (q *query) edgeCursor() *edgePlace {
 		return nil
 	}
 	return &edgePlace{
-		run:   binary.BigEndian.Uint32(b),
-		at:    int64(binary.BigEndian.Uint64(b[4:])),
-		stale: binary.BigEndian.Uint32(b[12:]),
-		last:  string(b[edgePlaceBytes:]),
+		run:       binary.BigEndian.Uint32(b),
+		at:        int64(binary.BigEndian.Uint64(b[4:])),
+		connected: binary.BigEndian.Uint32(b[12:]),
+		stale:     binary.BigEndian.Uint32(b[16:]),
+		last:      string(b[edgePlaceBytes:]),
 	}
 }
 

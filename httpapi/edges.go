@@ -111,13 +111,20 @@ func (s *Server) listEdges(c *call) *problem {
 	case !filter.isNone():
 		place.run = 0 // what is counted for it is of no other list
 	case place.run == s.run && now-place.at <= int64(countHolds):
-		stale := min(int(place.stale), f.LenConnected())
-		counts = &stateCounts{connected: f.LenConnected() - stale, stale: stale, disconnected: f.Len() - f.LenConnected()}
+		counts = place.countsNow(f)
 	default:
 		place.run, place.at = s.run, now
 	}
 	c.render(func(b []byte) []byte { return appendEdgeList(b, f, filter, limit, place, counts) })
 	return nil
+}
+
+// countsNow goes by what was stale before. As many Edges as there are fewer connected now count as stale ones that have been given up:
+// that is what becomes of them first.
+func (p *edgePlace) countsNow(f *actors.Fleet) *stateCounts {
+	connected := f.LenConnected()
+	stale := min(max(0, int(p.stale)-max(0, int(p.connected)-connected)), connected)
+	return &stateCounts{connected: connected - stale, stale: stale, disconnected: f.Len() - connected}
 }
 
 // edgeBytes is what an Edge takes in a list that says of itself what an iop-edge says. A page is given its room at once: grown by and by, one
@@ -166,9 +173,10 @@ func appendEdgeList(b []byte, f *actors.Fleet, filter *edgeFilter, limit int, pl
 	b = counts.appendMembers(b)
 	b = append(b, `,"next_cursor":`...)
 	if more {
-		next := edgePlace{place.run, place.at, place.stale, last}
+		next := *place
+		next.last = last
 		if count {
-			next.stale = uint32(counts.stale)
+			next.connected, next.stale = uint32(counts.connected+counts.stale), uint32(counts.stale)
 		}
 		b = appendString(b, next.encode())
 	} else {

@@ -116,6 +116,8 @@ func TestEdgeCounts(t *testing.T) {
 	}{
 		"no filter":             {"", func(*edgePlace) {}, "31 5 20 6", "true 20"},
 		"more than there are":   {"", func(p *edgePlace) { p.stale = 1000 }, "31 0 25 6", "true 1000"},
+		"some have gone":        {"", func(p *edgePlace) { p.connected = 25 + 12 }, "31 17 8 6", "true 20"},
+		"more than all gone":    {"", func(p *edgePlace) { p.connected = 1000 }, "31 25 0 6", "true 20"},
 		"too old":               {"", func(p *edgePlace) { p.at -= int64(countHolds) + int64(time.Hour) }, "31 17 8 6", "true 8"},
 		"of an earlier process": {"", func(p *edgePlace) { p.run++ }, "31 17 8 6", "true 8"},
 		"labels":                {"&label=all=yes", func(*edgePlace) {}, "30 16 8 6", "false 8"},

@@ -85,7 +85,7 @@ func TestCursors(t *testing.T) {
 	if q := queryOf("cursor=" + place.encode()); q.fleetCursor(8) != nil || q.problem == nil {
 		t.Error("a cursor of another run was taken")
 	}
-	list := &edgePlace{run: 1 << 31, at: -5, stale: 1 << 31, last: "a"}
+	list := &edgePlace{run: 1 << 31, at: -5, connected: 3, stale: 1 << 31, last: "a"}
 	edges, operations := list.encode(), encodeCursor(operationsCursor, []byte("01ARZ"))
 	if q := queryOf("cursor=" + edges); !reflect.DeepEqual(q.edgeCursor(), list) || q.problem != nil {
 		t.Error("a cursor of Edges doesn't come back")
@@ -94,7 +94,8 @@ func TestCursors(t *testing.T) {
 		t.Error("a cursor of operations doesn't come back")
 	}
 	for _, cursor := range []string{"!!", "a", "%00", edges + "=", edges + "%0A", operations, (&edgePlace{last: "a/b"}).encode(),
-		(&edgePlace{}).encode(), encodeCursor(edgesCursor, []byte("a")), place.encode()} {
+		(&edgePlace{}).encode(), encodeCursor(edgesCursor, []byte("a")),
+		encodeCursor('e', []byte("edge-of-an-earlier-release")), place.encode()} {
 		if q := queryOf("cursor=" + cursor); q.edgeCursor() != nil || q.problem == nil {
 			t.Errorf("%q was taken as a cursor of Edges", cursor)
 		}

@@ -29,7 +29,7 @@ func exitCodesTopic() *cobra.Command {
   5    no token, a wrong one, or one whose role is too low
   6    not now: the Control Plane or the Edge can't be reached, is busy, stops, or did not answer in time; the operation
        is expired (it never ran) or unknown (it may have run). A command may have been sent all the same: the message tells.
-       Or it isn't known whether an Edge serves the model, because an Edge gave no answer
+       Or it isn't known whether an Edge serves the model, because a connected Edge gave no answer, or none is connected
   130  ended by Ctrl-C (143: by SIGTERM)`,
 	}
 }

@@ -192,13 +192,16 @@ func fleetModel(ctx context.Context, repo *client.Repository, q client.FleetQuer
 	return nil, &notFound{what: fmt.Sprintf("no Edge serves %q", name), next: "iop fleet models"}
 }
 
-// silentEdges says which Edges haven't said what they serve now; empty: all have. Of a disconnected one only its past is known.
+// silentEdges says how many Edges haven't told what they serve now; empty: all have. A disconnected one serves nobody.
 func silentEdges(s *client.FleetSummary) string {
-	switch silent := s.Edges.Total - s.Fresh.Edges; {
+	connected := s.Edges.Total - s.Edges.Disconnected
+	switch silent := connected - s.Fresh.Edges; {
 	case s.Edges.Total == 0:
 		return "no Edges match"
+	case connected == 0:
+		return "no Edge is connected"
 	case silent > 0:
-		return fmt.Sprintf("of %s %d gave no answer", count(s.Edges.Total, "Edge"), silent)
+		return fmt.Sprintf("of %s %d gave no answer", count(connected, "connected Edge"), silent)
 	}
 	return ""
 }

@@ -164,7 +164,7 @@ func (p *painter) idColumn(head string, ids []string) []string {
 }
 
 func (p *painter) troubleLines(pic *topPicture, rows int) []string {
-	if rows == 0 {
+	if rows == 0 && pic.silent == 0 {
 		return nil
 	}
 	ids := make([]string, rows)
