@@ -83,7 +83,7 @@ const (
 	// settleTime is for commands under way, and for what the daemon still ends by its own time limits.
 	settleTime = 30 * time.Second
 	// lastTime is for connections that this side has just closed to be closed on the other.
-	lastTime = 5 * time.Second
+	lastTime   = 5 * time.Second
 	settleLook = 200 * time.Millisecond
 	// pageSize keeps an answer under maxAnswer, also when each command is one of those for an Edge that never reads.
 	pageSize = 20
