@@ -19,6 +19,7 @@ func TestLogWatch(t *testing.T) {
 	for i := range 100 {
 		fmt.Fprintf(w.write, "line %d\n", i)
 	}
+	fmt.Fprintln(w.write, `{"level":"info","request_id":"XQM35B34QSZCSPANICO5TQD7PE","message":"command"}`)
 	fmt.Fprintln(w.write, `{"level":"error","message":"an actor panicked"}`)
 	fmt.Fprintln(w.write, "WARNING: DATA RACE")
 	fmt.Fprint(w.write, "fatal error: concurrent map writes") // no end of line
