@@ -3,19 +3,22 @@ package httpapi
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"hash/crc32"
 
 	"iop/wire"
 )
 
-// A cursor is opaque to callers: base64url of one byte that tells what it pages through, and then where it is.
+// A cursor is opaque to callers: base64url of one byte that tells what it pages through, then where it is, and a checksum: one that was cut
+// or lengthened would else be a place, too, and a list would begin there in silence.
 const (
-	edgesCursor      = 'E' // + edgePlace; 'e' was a place without counts
+	edgesCursor      = 'e' // + edgePlace
 	operationsCursor = 'o' // + the last operation_id listed
 	fleetCursor      = 'f' // + fleetPlace
 )
 
 func encodeCursor(kind byte, place []byte) string {
-	return base64.RawURLEncoding.EncodeToString(append([]byte{kind}, place...))
+	b := append([]byte{kind}, place...)
+	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b)))
 }
 
 func decodeCursor(kind byte, cursor string) (place []byte, ok bool) {
@@ -23,10 +26,11 @@ func decodeCursor(kind byte, cursor string) (place []byte, ok bool) {
 		return nil, false
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(b) == 0 || b[0] != kind {
+	if err != nil || len(b) < 1+crc32.Size || b[0] != kind {
 		return nil, false
 	}
-	return b[1:], true
+	b, sum := b[:len(b)-crc32.Size], b[len(b)-crc32.Size:]
+	return b[1:], binary.BigEndian.Uint32(sum) == crc32.ChecksumIEEE(b)
 }
 
 const notACursor = "it is no next_cursor of this list"

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/base64"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -95,7 +96,7 @@ func TestCursors(t *testing.T) {
 	}
 	for _, cursor := range []string{"!!", "a", "%00", edges + "=", edges + "%0A", operations, (&edgePlace{last: "a/b"}).encode(),
 		(&edgePlace{}).encode(), encodeCursor(edgesCursor, []byte("a")),
-		encodeCursor('e', []byte("edge-of-an-earlier-release")), place.encode()} {
+		base64.RawURLEncoding.EncodeToString([]byte("eedge-of-an-earlier-release")), place.encode()} {
 		if q := queryOf("cursor=" + cursor); q.edgeCursor() != nil || q.problem == nil {
 			t.Errorf("%q was taken as a cursor of Edges", cursor)
 		}
@@ -103,6 +104,14 @@ func TestCursors(t *testing.T) {
 	for _, cursor := range []string{edges, place.encode()[:8], encodeCursor(fleetCursor, make([]byte, 16))} {
 		if q := queryOf("cursor=" + cursor); q.fleetCursor(0) != nil || q.problem == nil {
 			t.Errorf("%q was taken as a cursor of a fleet", cursor)
+		}
+	}
+	for n := range 40 { // whatever the length, what isn't whole is no place
+		whole := (&edgePlace{last: strings.Repeat("a", 1+n)}).encode()
+		for _, cursor := range []string{whole + "x", whole + "xx", whole[1:], whole[:len(whole)-1], "A" + whole[1:], whole[:len(whole)-6] + "AAAAAA"} {
+			if q := queryOf("cursor=" + cursor); q.edgeCursor() != nil || q.problem == nil {
+				t.Errorf("%q was taken, of %q", cursor, whole)
+			}
 		}
 	}
 	for _, c := range []string{place.encode(), edges, operations} {
