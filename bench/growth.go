@@ -38,15 +38,12 @@ func (r *results) growth(figures []figure) string {
 
 // growsAs is empty where it can't be told.
 func (r *results) growsAs(f figure, u unit) string {
-	if u.total == nil {
+	c, beside := r.curves(f, u)
+	switch {
+	case c == nil:
 		return ""
+	case beside == nil:
+		return exponentOf(c).String()
 	}
-	c := r.cost(f, u)
-	if !c.tells() {
-		return ""
-	}
-	if beside := r.costBeside(f, u); f.alike && beside.tells() {
-		return fmt.Sprintf("%s (%s)", exponentOf(c), exponentOf(beside))
-	}
-	return exponentOf(c).String()
+	return fmt.Sprintf("%s (%s)", exponentOf(c), exponentOf(beside))
 }

@@ -108,24 +108,31 @@ func (c curve) outcome() outcome {
 	return exponentOf(c).outcome()
 }
 
+// curves are a unit's cost and, where the baseline does as much for each, that beside it; nil where they tell nothing.
+func (r *results) curves(f figure, u unit) (c, beside curve) {
+	if u.total == nil {
+		return nil, nil
+	}
+	if c = r.cost(f, u); !c.tells() {
+		return nil, nil
+	}
+	if beside = r.costBeside(f, u); !f.alike || !beside.tells() {
+		return c, nil
+	}
+	return c, beside
+}
+
 // growthOf tells how a unit grows, and in words by what; false when that can't be told.
 func (r *results) growthOf(f figure, u unit) (o outcome, words string, ok bool) {
-	if u.total == nil {
-		return "", "", false
-	}
-	c := r.cost(f, u)
-	if !c.tells() {
+	c, beside := r.curves(f, u)
+	if c == nil {
 		return "", "", false
 	}
 	o, words = c.outcome(), fmt.Sprintf("%s: %s", u.label, exponentOf(c))
 	if e, ok := c.lastStep(); ok {
 		words += fmt.Sprintf(", last step %s", e)
 	}
-	if o == held || !f.alike {
-		return o, words, true
-	}
-	beside := r.costBeside(f, u)
-	if !beside.tells() {
+	if o == held || beside == nil {
 		return o, words, true
 	}
 	return beside.outcome(), fmt.Sprintf("%s, by the baseline's %s", words, exponentOf(beside)), true
