@@ -129,7 +129,7 @@ func (a *app) changeContexts(name string, change func(*configs.CLI) (done string
 		return err
 	}
 	if contexts.Context(name) == nil {
-		return &notFound{what: fmt.Sprintf("there is no context %q", name), next: "iop context ls"}
+		return failure{what: fmt.Sprintf("there is no context %q", name), next: "iop context ls", exit: exitNotFound}
 	}
 	return a.saveContexts(contexts, change(contexts))
 }

@@ -33,26 +33,3 @@ func exitCodesTopic() *cobra.Command {
   130  ended by Ctrl-C (143: by SIGTERM)`,
 	}
 }
-
-// degraded is an answer that isn't good, where it was asked for.
-type degraded struct{ what, next string }
-
-func (d *degraded) Error() string { return d.what }
-
-// notFound is something that isn't there, found out here.
-type notFound struct{ what, next string }
-
-func (n *notFound) Error() string { return n.what }
-
-// notKnown is a question that isn't answered, because not all Edges have answered.
-type notKnown struct{ what, next string }
-
-func (n *notKnown) Error() string { return n.what }
-
-// outcome is an operation that didn't end well, or of which it isn't known.
-type outcome struct {
-	what, next string
-	exit       int
-}
-
-func (o *outcome) Error() string { return o.what }

@@ -11,13 +11,16 @@ import (
 	"iop/configs"
 )
 
-// failure is an error as people are told it: what went wrong and what to try next.
+// failure is an error as people are told it: what went wrong and what to try next. A command returns it for
+// what it finds out itself; explain makes one of any other error.
 type failure struct {
 	what      string
 	requestID string // by which the Control Plane's log knows it
 	next      string
 	exit      int
 }
+
+func (f failure) Error() string { return f.what }
 
 func (f failure) text() string {
 	text := "iop: " + f.what + "\n"
@@ -31,10 +34,7 @@ func (a *app) explain(err error) failure {
 	var (
 		mistake   *usageError
 		problems  configs.Problems
-		bad       *degraded
-		missing   *notFound
-		unsure    *notKnown
-		operation *outcome
+		told      failure
 		uncertain *client.Uncertain
 		refused   *client.Problem
 		odd       *client.Unexpected
@@ -45,14 +45,8 @@ func (a *app) explain(err error) failure {
 	case errors.As(err, &problems):
 		return failure{what: "the configuration is wrong:\n  " + strings.ReplaceAll(problems.Error(), "\n", "\n  "),
 			next: "fix the file, or do without it: --addr http://host:port", exit: exitUsage}
-	case errors.As(err, &bad):
-		return failure{what: bad.what, next: bad.next, exit: exitDegraded}
-	case errors.As(err, &missing):
-		return failure{what: missing.what, next: missing.next, exit: exitNotFound}
-	case errors.As(err, &unsure):
-		return failure{what: unsure.what, next: unsure.next, exit: exitNotNow}
-	case errors.As(err, &operation):
-		return failure{what: operation.what, next: operation.next, exit: operation.exit}
+	case errors.As(err, &told):
+		return told
 	case errors.As(err, &uncertain):
 		return explainUncertain(uncertain)
 	case errors.As(err, &refused):

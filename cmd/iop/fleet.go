@@ -61,7 +61,7 @@ func (a *app) fleetSummary() *cobra.Command {
 				return err
 			}
 			if cmd.Flags().Changed("min-free") && s.Fresh.General.Free < uint64(max(0, minFree)) {
-				return &degraded{what: fmt.Sprintf("%d free is less than %d", s.Fresh.General.Free, minFree), next: "iop fleet models"}
+				return failure{what: fmt.Sprintf("%d free is less than %d", s.Fresh.General.Free, minFree), next: "iop fleet models", exit: exitDegraded}
 			}
 			if check {
 				return checkSummary(s)
@@ -82,8 +82,8 @@ func checkSummary(s *client.FleetSummary) error {
 	case s.Edges.Connected == s.Edges.Total && s.Unanswered == 0:
 		return nil
 	}
-	return &degraded{what: fmt.Sprintf("of %s %d are stale, %d disconnected; %d gave no answer",
-		count(s.Edges.Total, "Edge"), s.Edges.Stale, s.Edges.Disconnected, s.Unanswered), next: "iop fleet status --trouble"}
+	return failure{what: fmt.Sprintf("of %s %d are stale, %d disconnected; %d gave no answer",
+		count(s.Edges.Total, "Edge"), s.Edges.Stale, s.Edges.Disconnected, s.Unanswered), next: "iop fleet status --trouble", exit: exitDegraded}
 }
 
 func summaryPage(p *page, s *client.FleetSummary) {
@@ -184,12 +184,12 @@ func fleetModel(ctx context.Context, repo *client.Repository, q client.FleetQuer
 		return nil, err
 	}
 	if silent := silentEdges(totals); silent != "" {
-		return nil, &notKnown{what: fmt.Sprintf("whether an Edge serves %q isn't known: %s", name, silent), next: "iop fleet status --trouble"}
+		return nil, failure{what: fmt.Sprintf("whether an Edge serves %q isn't known: %s", name, silent), next: "iop fleet status --trouble", exit: exitNotNow}
 	}
 	if models, err = repo.FleetModels(ctx, q); err != nil || pickModel(models, name) {
 		return models, err
 	}
-	return nil, &notFound{what: fmt.Sprintf("no Edge serves %q", name), next: "iop fleet models"}
+	return nil, failure{what: fmt.Sprintf("no Edge serves %q", name), next: "iop fleet models", exit: exitNotFound}
 }
 
 // silentEdges says how many Edges haven't told what they serve now; empty: all have. A disconnected one serves nobody.
@@ -214,11 +214,11 @@ func pickModel(all *client.FleetModels, name string) (found bool) {
 
 func checkModels(models []*client.ModelCapacity, minFree int) error {
 	if len(models) == 0 {
-		return &degraded{what: "no Edge says that it serves a model", next: "iop fleet status"}
+		return failure{what: "no Edge says that it serves a model", next: "iop fleet status", exit: exitDegraded}
 	}
 	for _, m := range models {
 		if m.General.Free < uint64(max(0, minFree)) {
-			return &degraded{what: fmt.Sprintf("%s: %d free is less than %d", clean(m.Model), m.General.Free, minFree), next: "iop fleet status"}
+			return failure{what: fmt.Sprintf("%s: %d free is less than %d", clean(m.Model), m.General.Free, minFree), next: "iop fleet status", exit: exitDegraded}
 		}
 	}
 	return nil

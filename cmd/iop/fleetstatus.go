@@ -118,14 +118,14 @@ func (f *fleetView) check() error {
 	case f.doc.Edges.Total == 0:
 		return errNoEdges
 	case f.troubled > 0:
-		return &degraded{what: count(f.troubled, "Edge") + " in trouble", next: "iop fleet status --trouble"}
+		return failure{what: count(f.troubled, "Edge") + " in trouble", next: "iop fleet status --trouble", exit: exitDegraded}
 	}
 	return nil
 }
 
 // errNoEdges is a check's answer where there is nothing to check. After a restart of the Control Plane, or with a mistyped label, that
 // must not pass for a fleet that is all right.
-var errNoEdges = &degraded{what: "no Edges match", next: "iop edges ls"}
+var errNoEdges = failure{what: "no Edges match", next: "iop edges ls", exit: exitDegraded}
 
 func (f *fleetView) keepTroubled() {
 	bad := map[string]bool{}

@@ -152,11 +152,11 @@ func judge(o *client.Operation) error {
 	again := fmt.Sprintf("iop ops get %s %s", o.EdgeID, o.OperationID)
 	switch o.State {
 	case client.Failed, client.Rejected, client.Cancelled:
-		return &outcome{what: what, next: again + "; iop status " + o.EdgeID, exit: exitFailed}
+		return failure{what: what, next: again + "; iop status " + o.EdgeID, exit: exitFailed}
 	case client.Expired:
-		return &outcome{what: what + " (it never ran)", next: "the same command again, without --key or with another one", exit: exitNotNow}
+		return failure{what: what + " (it never ran)", next: "the same command again, without --key or with another one", exit: exitNotNow}
 	case client.Unknown:
-		return &outcome{what: what + " (it may have run)", next: again + " --wait, once the Edge is back: it settles if the Edge knows of it", exit: exitNotNow}
+		return failure{what: what + " (it may have run)", next: again + " --wait, once the Edge is back: it settles if the Edge knows of it", exit: exitNotNow}
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func checkStatus(s *client.Status, trouble []string) error {
 	if len(trouble) == 0 {
 		return nil
 	}
-	return &degraded{what: s.EdgeID + ": " + inShort(trouble, true), next: "iop events " + s.EdgeID}
+	return failure{what: s.EdgeID + ": " + inShort(trouble, true), next: "iop events " + s.EdgeID, exit: exitDegraded}
 }
 
 var statusColumns = []column{
