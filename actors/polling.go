@@ -18,7 +18,7 @@ type polling struct {
 
 // acceptor accepts for the poller; nil: the listener's connections need a goroutine each.
 func (s *System) acceptor(l net.Listener) *wire.Acceptor {
-	if _, ok := l.(*net.TCPListener); !ok || s.opts.unpolled {
+	if _, ok := l.(*net.TCPListener); !ok {
 		return nil
 	}
 	if p := s.poller(); p != nil {

@@ -65,8 +65,6 @@ type Options struct {
 	Audit         AuditOptions
 	Keyring       *Keyring
 	Log           zerolog.Logger
-
-	unpolled bool // tests: plain TCP has a goroutine a connection, too
 }
 
 // maxHellos is how many connections may have said nothing yet. When all places are taken no further connection is accepted

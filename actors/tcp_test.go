@@ -24,11 +24,13 @@ func eachReader(t *testing.T, opts Options, test func(*testing.T, *overTCP)) {
 	for name, unpolled := range map[string]bool{"polled": false, "goroutines": true} {
 		t.Run(name, func(t *testing.T) {
 			before := goleak.IgnoreCurrent()
-			opts.unpolled = unpolled
 			s := NewSystem(opts)
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
+			}
+			if unpolled { // only a listener that is known to be TCP's is polled
+				l = struct{ net.Listener }{l}
 			}
 			front := s.StartFront(NewEdgeFront(s), l, func(err error) { t.Error(err) })
 			stopFront := sync.OnceFunc(func() { front.Stop(context.Background()) })
