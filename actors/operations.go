@@ -343,7 +343,7 @@ func (p *operations) underWay() (n int) {
 }
 
 func (p *operations) find(edgeID, id string) *Operation {
-	if e := p.log.entries[id]; e != nil && e.op.EdgeID == edgeID {
+	if e := p.theirs(edgeID, id); e != nil {
 		return e.op
 	}
 	return nil
