@@ -59,7 +59,7 @@ func (r *clientReader) read() (more bool) {
 		}
 	}()
 	payload, err := r.conn.Next()
-	if r.done() {
+	if r.conn.Ended() {
 		return false
 	}
 	if err != nil {
@@ -107,15 +107,6 @@ func (r *clientReader) pong(id uint64, ping *iopv1.Ping) bool {
 		return false
 	}
 	return true
-}
-
-func (r *clientReader) done() bool {
-	select {
-	case <-r.conn.Done():
-		return true
-	default:
-		return false
-	}
 }
 
 func (r *clientReader) send(m any) { r.sys.root().Send(r.pid, m) }

@@ -98,9 +98,7 @@ func (e *edge) end(ctx actor.Context, reason Reason) {
 		reason = Goodbye
 	}
 	e.takeBackAll(ctx)
-	select {
-	case <-e.link.Done():
-	default:
+	if !e.link.Ended() {
 		e.link.Abort()
 	}
 	if e.greeting != nil {

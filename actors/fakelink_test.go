@@ -33,7 +33,6 @@ func (l *fakeLink) Send(_ *iopv1.Envelope, tag string) wire.SendResult {
 
 func (l *fakeLink) SendControl(e *iopv1.Envelope) wire.SendResult { return l.Send(e, "") }
 
-func (l *fakeLink) Ended() bool                      { return false }
 func (l *fakeLink) OverTLS() bool                    { return false }
 func (l *fakeLink) PeerDNSNames() []string           { return nil }
 func (l *fakeLink) PeerEnded() bool                  { return false }
@@ -49,10 +48,17 @@ func (l *fakeLink) Withdraw(tag string) bool {
 	return l.withdraw
 }
 
-func (l *fakeLink) Abort() {
+func (l *fakeLink) Ended() bool {
 	select {
 	case <-l.done:
+		return true
 	default:
+		return false
+	}
+}
+
+func (l *fakeLink) Abort() {
+	if !l.Ended() {
 		close(l.done)
 	}
 }

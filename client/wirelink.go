@@ -150,11 +150,9 @@ func (l *wireLink) read() {
 // next reads one message and acts on it; false when it was the last.
 func (l *wireLink) next() bool {
 	payload, err := l.ws.Next()
-	select {
-	case <-l.ws.Done():
+	if l.ws.Ended() {
 		l.ended(lostConnection(errors.New("the connection was ended")))
 		return false
-	default:
 	}
 	if err != nil {
 		l.broken(err)

@@ -52,11 +52,7 @@ func (l *TCPLink) OverTLS() bool {
 
 // PeerEnded tells whether the peer has closed its side already, though it isn't read now. False also where that can't be known.
 func (l *TCPLink) PeerEnded() (ended bool) {
-	conn := l.conn
-	if c, ok := conn.(*tls.Conn); ok {
-		conn = c.NetConn()
-	}
-	if c, ok := conn.(*net.TCPConn); ok {
+	if c, ok := rawConn(l.conn).(*net.TCPConn); ok {
 		if raw, err := c.SyscallConn(); err == nil {
 			if raw.Control(func(fd uintptr) { ended = peerEnded(int(fd)) }) != nil {
 				return true // this side has closed it

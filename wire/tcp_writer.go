@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -107,8 +106,7 @@ func (l *TCPLink) writeSome(b []byte) (int, error) {
 
 // movedOn tells whether a write that failed did so only for want of time, having got somewhere.
 func (l *TCPLink) movedOn(n int, err error) bool {
-	_, isTLS := l.conn.(*tls.Conn)
-	return n > 0 && !isTLS && errors.Is(err, os.ErrDeadlineExceeded)
+	return n > 0 && !l.OverTLS() && errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 func (l *TCPLink) renewDeadline() {

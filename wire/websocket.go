@@ -210,6 +210,9 @@ func (c *WebSocketConn) Abort() { c.link.Abort() }
 // Done implements Link.
 func (c *WebSocketConn) Done() <-chan struct{} { return c.link.Done() }
 
+// Ended is TCPLink's.
+func (c *WebSocketConn) Ended() bool { return c.link.Ended() }
+
 // ReadBy is TCPLink's.
 func (c *WebSocketConn) ReadBy(t time.Time) { c.link.ReadBy(t) }
 

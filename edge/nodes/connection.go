@@ -52,10 +52,8 @@ func (c *connection) run() {
 // next gives the next message, or false when there is none and the connection is over.
 func (c *connection) next() (*iopv1.NodeEnvelope, bool) {
 	payload, err := c.frames.Next()
-	select {
-	case <-c.link.Done(): // nothing that comes after a last word is acted on
+	if c.link.Ended() { // nothing that comes after a last word is acted on
 		return nil, false
-	default:
 	}
 	var e *iopv1.NodeEnvelope
 	if err == nil {
