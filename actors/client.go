@@ -127,7 +127,7 @@ func (c *client) send(m *iopv1.Envelope) {
 	}
 }
 
-// broken: what breaks a rule instead of a hello is a refused hello.
+// broken ends the connection of a Client that broke a rule. One that did so before its hello is counted as a refused hello.
 func (c *client) broken(m *clientFault) {
 	if c.ready != nil && m.fault != nil {
 		c.refuseHello(m.fault, 0, m.code)

@@ -64,17 +64,13 @@ func newCounters() *counters {
 		durations:  map[OperationState]*durations{},
 	}
 	for _, s := range []OperationState{Succeeded, Failed, Rejected, Cancelled, Expired} {
-		c.durations[s] = newDurations()
+		c.durations[s] = &durations{}
 	}
 	return c
 }
 
 // overloaded is no code of a fault: such a hello is answered with GoAway.
 const overloaded = "overloaded"
-
-func (c *counters) refused(code string) { c.refusals.add(code, 1) }
-
-func (c *counters) operation(k Kind) { c.operations.add(k, 1) }
 
 // moved counts an operation's step from one record to the next; from nil: it was asked for, to nil: it was refused.
 func (c *counters) moved(from, to *Operation) {

@@ -124,7 +124,7 @@ func TestRegistryLag(t *testing.T) {
 }
 
 func TestDurations(t *testing.T) {
-	d := newDurations()
+	d := &durations{}
 	for _, took := range []time.Duration{-time.Second, 0, 5 * time.Millisecond, 6 * time.Millisecond, time.Second, 2 * time.Hour} {
 		d.observe(took)
 	}
@@ -150,8 +150,8 @@ func TestCountingAllocatesNothing(t *testing.T) {
 		c.moved(nil, o)
 		c.moved(o, sent)
 		c.moved(sent, ended)
-		c.operation(CommandSucceeded)
-		c.refused("overloaded")
+		c.operations.add(CommandSucceeded, 1)
+		c.refusals.add("overloaded", 1)
 		c.edgeWire.Read([]byte{34, 0})
 	}), 0)
 }

@@ -21,8 +21,6 @@ type Durations struct {
 	Buckets map[float64]uint64 // how many took at most so many seconds
 }
 
-func newDurations() *durations { return &durations{} }
-
 func (d *durations) observe(took time.Duration) {
 	took = max(0, took) // the wall's clock may have been set back
 	i := 0

@@ -88,7 +88,7 @@ func (h *history) after(id string) ([]*Event, *Gap) {
 	return h.fleet.slice(start, h.fleet.count), gap
 }
 
-// madeUp tells whether an id is none that the event of its number has; of those that are gone nobody knows.
+// madeUp tells whether no event has this id although its number is still in the ring.
 func (h *history) madeUp(id string, seq uint64) bool {
 	i := h.fleet.from(seq) - 1
 	if i < 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// linkEvents brings what happens to a link to the connection's actor. That a command is written operations hear
-// straight from here: by way of the actor, what follows from the command could overtake it.
+// linkEvents brings what happens to a link to the connection's actor. Operations are told directly that a command is being
+// written: by way of the actor, what follows from the command could overtake it.
 type linkEvents struct {
 	sys   *System
 	pid   *actor.PID

@@ -10,8 +10,8 @@ import (
 	"iop/wire"
 )
 
-// The messages between the actors, grouped by who sends them to whom. Each is a pointer to a struct that is not
-// changed once it was sent.
+// The messages between registry, connections and operations, grouped by who sends them to whom; an actor's further messages are in its
+// own file. Each is a pointer to a struct that is not changed once it was sent.
 
 // Fronts → registry.
 type (

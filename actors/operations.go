@@ -196,7 +196,7 @@ func (p *operations) apply(ctx actor.Context, e *entry, s step, occurred time.Ti
 	p.log.update(e, s.next)
 	p.sys.counters.recordsDropped.Store(int64(p.log.dropped))
 	if s.kind != "" {
-		p.sys.counters.operation(s.kind)
+		p.sys.counters.operations.add(s.kind, 1)
 		ctx.Send(p.sys.events, &publish{event: &Event{EdgeID: e.op.EdgeID, NodeID: clip(e.op.NodeID, maxNameBytes), OperationID: e.op.ID,
 			Kind: s.kind, Message: clip(s.text, maxMessageBytes), OccurredAt: occurred}})
 	}

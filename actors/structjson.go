@@ -3,8 +3,9 @@ package actors
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"math"
-	"sort"
+	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/types/known/structpb"
@@ -23,11 +24,8 @@ func structJSON(s *structpb.Struct) json.RawMessage {
 }
 
 func writeObject(b *bytes.Buffer, s *structpb.Struct) {
-	keys := make([]string, 0, len(s.GetFields()))
-	for k := range s.GetFields() {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
+	keys := slices.AppendSeq(make([]string, 0, len(s.GetFields())), maps.Keys(s.GetFields()))
+	slices.Sort(keys)
 	b.WriteByte('{')
 	for i, k := range keys {
 		if i > 0 {

@@ -170,7 +170,7 @@ func (s *System) readerPanicked(reason any, link wire.Link) {
 // refused counts a hello that was refused, and leaves a line for whoever looks for the site: at most refusalsASecond, the rest is
 // only counted, so that a fleet that dials in vain doesn't fill the log.
 func (s *System) refused(edgeID, code, why string) {
-	s.counters.refused(code)
+	s.counters.refusals.add(code, 1)
 	s.refusals.Info().Str("edge_id", clip(edgeID, wire.MaxIDBytes)).Str("code", code).Str("why", why).Msg("an Edge was refused")
 }
 

@@ -10,7 +10,7 @@ import (
 const (
 	// mostExponent is how fast a cost may grow, as a power of the number of Edges. n·log n is n^1.12 over the sizes of the default.
 	mostExponent = 1.1
-	// excluded is the power that what was measured must rule out. With less care anything could be held by measuring badly.
+	// excluded is the exponent that the error bar must rule out: otherwise noisy measurements would pass.
 	excluded = 1.25
 )
 

@@ -34,7 +34,7 @@ func judge(r *results, targets []target, figures []figure) (all verdicts) {
 	return append(all, r.lossless(), r.linear(figures))
 }
 
-// held is so where nothing that was measured is not held, or can't be told of.
+// held is false if any target is not held or too noisy to tell.
 func (v verdicts) held() bool {
 	for _, one := range v {
 		if one.outcome == notHeld || one.outcome == tooNoisy {

@@ -119,7 +119,7 @@ func (o *outcomes) restore(kept *iopv1.EdgeCommandQueryResponse) {
 // keep gives what is worth keeping, as much as the file may hold: what runs, and the newest outcomes.
 func (o *outcomes) keep() *iopv1.EdgeCommandQueryResponse {
 	kept := &iopv1.EdgeCommandQueryResponse{}
-	for id := range o.running { // at most maxRunning
+	for id := range o.running { // at most maxFresh+maxLasting
 		kept.UnknownCommandIds = append(kept.UnknownCommandIds, id)
 	}
 	slices.Sort(kept.UnknownCommandIds)

@@ -183,7 +183,7 @@ func (r *soakReport) judge() {
 	r.OK = len(r.Wrong) == 0
 }
 
-// Text is the report as a page of Markdown.
+// text is the report as a page of Markdown.
 func (r *soakReport) text() string {
 	var b strings.Builder
 	lasts := time.Duration(r.DurationS * float64(time.Second))

@@ -37,7 +37,7 @@ func (f *fault) text() string {
 		f.For.Round(time.Millisecond), f.Size, len(f.Edges), f.Edges)
 }
 
-// Text is the report for people.
+// text is the report for people.
 func (r *chaosReport) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "chaos: seed %d, %d of %d faults in %.0f s\n", r.Plan.Seed, r.Done, len(r.Plan.Faults), r.TookS)

@@ -12,7 +12,7 @@ import (
 	"iop/wire"
 )
 
-// isOpen tells the two paths that need neither token nor a Host that we know: who probes a process asks them.
+// isOpen is true of the two probe paths, which need neither token nor known Host.
 func isOpen(r *http.Request) bool {
 	p := r.URL.EscapedPath()
 	return p == healthPath || p == readyPath

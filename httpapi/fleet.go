@@ -68,7 +68,7 @@ func (n *gathered) each(visit func(v *actors.View, acceptable *actors.Snapshot))
 	})
 }
 
-// tally is what was gathered adds up to.
+// tally adds up what was gathered.
 type tally struct {
 	edges                stateCounts
 	answered, unanswered int

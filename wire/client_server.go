@@ -33,8 +33,8 @@ type ClientServerOptions struct {
 	// MaxClients bounds the upgraded connections. When there are so many, an upgrade is refused with 503.
 	MaxClients int
 	Link       LinkOptions
-	// Accept is given each upgraded connection, which is its own from then on. It returns soon: until then the
-	// request's memory is held. The reader belongs into a goroutine of its own.
+	// Accept owns each upgraded connection from then on. It must return soon, because until then the request's memory is
+	// held; the reader needs a goroutine of its own.
 	Accept func(*WebSocketConn)
 }
 

@@ -42,8 +42,8 @@ func (l *leftover) with(chunk []byte) []byte {
 	return l.kept[l.gone:]
 }
 
-// keep keeps rest, the end of what with gave; the buffer that chunk came in is free then. What was grown for a large frame
-// doesn't stay for the few bytes behind it.
+// keep stores rest, the tail of what with returned; the caller may reuse chunk's buffer afterwards. What was grown for a
+// large frame doesn't stay for the few bytes behind it.
 func (l *leftover) keep(rest []byte) {
 	gone := len(l.kept) - len(rest)
 	switch {

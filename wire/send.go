@@ -8,8 +8,8 @@ import (
 	iopv1 "iop/proto/iop/v1"
 )
 
-// frameHander is what a link of any kind does with a frame. What is alike in sending are functions over it, and no embedded type:
-// that would need the way back to its link, in every idle link.
+// frameHander is what a link of any kind does with a frame. Shared code is functions over this interface, not an embedded type,
+// which would need a pointer back in every idle link.
 type frameHander interface {
 	// hand takes a whole frame, with its header, and keeps none of its bytes.
 	hand(frame []byte, tag string, place place) SendResult

@@ -22,7 +22,7 @@ type Options struct {
 	Bin    string
 	Args   []string // beside those for the configuration and the addresses
 	Config string   // YAML; empty: none is given
-	Output *os.File // takes what it prints; nil: a file that is told when it ends too early, and goes with Close
+	Output *os.File // takes what it prints; nil: a temporary file, quoted if the process ends too early and removed by Close
 	// Started is called with the process before it is waited for; nil: nothing is to be done with it.
 	Started func(pid int) error
 }

@@ -10,8 +10,8 @@ import (
 	"iop/wire"
 )
 
-// The methods of System that fronts use are in this file. Each is a message to the owner of what is asked and
-// a wait for its answer; each ends with the context at the latest, and none needs an actor's address.
+// What fronts ask of System, but for Gather. Each method is a message to the owner of what is asked and a wait for its
+// answer; each ends with the context at the latest, and none needs an actor's address.
 
 // answerTime is how long the Control Plane has to answer out of its own memory, before the asker is told internal.
 const answerTime = 10 * time.Second
