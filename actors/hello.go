@@ -10,7 +10,7 @@ import (
 // checkHello judges the form of an Edge's hello; nil when it is good.
 func checkHello(h *iopv1.EdgeHelloRequest) *wire.Fault {
 	if !wire.ValidEdgeID(h.EdgeId) {
-		return wire.Invalid("edge_id must be 1 to 128 ASCII letters, digits, '.', '_', '-' or ':', the first a letter or digit")
+		return wire.Invalid("edge_id must be " + wire.EdgeIDRule)
 	}
 	if f := wire.CheckVersion(h.ProtocolVersion); f != nil {
 		return f

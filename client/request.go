@@ -133,7 +133,7 @@ func noAnswer(ctx context.Context, err error) error {
 // edgePath is a path below an Edge. What is no edge_id is refused here: it could make another path of it.
 func edgePath(edgeID string, below ...string) (string, error) {
 	if !wire.ValidEdgeID(edgeID) {
-		return "", invalid("edge_id: 1 to 128 letters, digits, '.', '_', '-' or ':', the first one a letter or digit")
+		return "", invalid("edge_id: " + wire.EdgeIDRule)
 	}
 	path := "/edges/" + edgeID
 	for _, part := range below {

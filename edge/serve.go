@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"iop/edge/internal/dial"
@@ -135,7 +136,7 @@ func (s *serving) snapshot(replyTo uint64, nodes []Node, now time.Time) *iopv1.E
 	}
 	if !s.tooLarge {
 		s.tooLarge = true
-		s.conn.log.Error("The snapshot is over the frame limit and can't be told.", "bytes", wire.Size(e), "max_frame_bytes", s.conn.maxFrame)
+		s.conn.log.Error("The snapshot is over the frame limit and can't be told.", "bytes", proto.Size(e), "max_frame_bytes", s.conn.maxFrame)
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"iop/actors"
 	"iop/wire"
 )
@@ -225,7 +227,7 @@ func TestWireGrowth(t *testing.T) {
 		if p != nil {
 			t.Fatal(p.Message)
 		}
-		if size := wire.Size(commandEnvelope(&actors.CommandAsk{Operation: "x", Parameters: structOf(object["parameters"].(map[string]any))})); size > s.opts.MaxFrameBytes {
+		if size := proto.Size(commandEnvelope(&actors.CommandAsk{Operation: "x", Parameters: structOf(object["parameters"].(map[string]any))})); size > s.opts.MaxFrameBytes {
 			t.Errorf("%s grows to %d of %d bytes", parameters, size, s.opts.MaxFrameBytes)
 		}
 	}

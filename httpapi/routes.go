@@ -83,7 +83,7 @@ func (c *call) check(rt route) *problem {
 		return nothingHere()
 	}
 	if c.edgeID = c.r.PathValue("id"); c.edgeID != "" && !wire.ValidEdgeID(c.edgeID) {
-		return invalid("edge_id", "1 to 128 letters, digits, '.', '_', '-' or ':', the first one a letter or digit")
+		return invalid("edge_id", wire.EdgeIDRule)
 	}
 	if c.r.Method == rt.method || rt.method == http.MethodGet && c.r.Method == http.MethodHead {
 		return nil

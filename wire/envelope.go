@@ -82,13 +82,10 @@ func AppendFrame(b []byte, e proto.Message) ([]byte, error) {
 	return whole, nil
 }
 
-// Size is the payload length that an envelope will have as a frame.
-func Size(e *iopv1.Envelope) int { return proto.Size(e) }
-
 // Fits tells whether an envelope can be sent to a peer with this max_frame_bytes. A frame that is too long, or that the
 // peer's Decode refuses, ends the connection: whoever sends what others gave it (parameters, results) asks first.
 func Fits(e *iopv1.Envelope, maxFrameBytes int) bool {
-	if Size(e) > maxFrameBytes {
+	if proto.Size(e) > maxFrameBytes {
 		return false
 	}
 	frame, err := AppendFrame(nil, e)

@@ -75,15 +75,15 @@ func TestAppendFrameAndDecode(t *testing.T) {
 			t.Fatal(err)
 		}
 		payload, ok := strings.CutPrefix(string(frame), "before")
-		if n := binary.BigEndian.Uint32([]byte(payload)); !ok || int(n) != len(payload)-HeaderBytes || int(n) != Size(e) {
-			t.Fatalf("header says %d, %d follow, Size is %d", n, len(payload)-HeaderBytes, Size(e))
+		if n := binary.BigEndian.Uint32([]byte(payload)); !ok || int(n) != len(payload)-HeaderBytes || int(n) != proto.Size(e) {
+			t.Fatalf("header says %d, %d follow, the size is %d", n, len(payload)-HeaderBytes, proto.Size(e))
 		}
 		got, err := Decode([]byte(payload[HeaderBytes:]))
 		if err != nil || !proto.Equal(got, e) {
 			t.Errorf("got %v, %v; want %v", got, err, e)
 		}
-		if !Fits(e, Size(e)) || Fits(e, Size(e)-1) {
-			t.Errorf("Fits doesn't go by the size %d", Size(e))
+		if !Fits(e, proto.Size(e)) || Fits(e, proto.Size(e)-1) {
+			t.Errorf("Fits doesn't go by the size %d", proto.Size(e))
 		}
 	}
 }
@@ -151,8 +151,8 @@ func TestFitsMindsWhatTheReceiverUnfolds(t *testing.T) {
 		objects[i] = map[string]any{}
 	}
 	e := commandWith(t, map[string]any{"a": objects})
-	if Size(e) > DefaultMaxFrameBytes {
-		t.Fatalf("the frame is %d bytes, and too long anyhow", Size(e))
+	if proto.Size(e) > DefaultMaxFrameBytes {
+		t.Fatalf("the frame is %d bytes, and too long anyhow", proto.Size(e))
 	}
 	if Fits(e, DefaultMaxFrameBytes) {
 		t.Error("a frame that ends the receiver's connection fits")
@@ -312,7 +312,7 @@ func BenchmarkDecodeStatus(b *testing.B) {
 func BenchmarkEncodeStatus(b *testing.B) {
 	e := statusAnswer()
 	var room []byte
-	b.SetBytes(int64(Size(e)))
+	b.SetBytes(int64(proto.Size(e)))
 	b.ReportAllocs()
 	for b.Loop() {
 		var err error

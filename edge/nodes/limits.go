@@ -19,7 +19,7 @@ const (
 // checkHello judges the form of a hello; nil when it is good.
 func checkHello(h *iopv1.NodeHelloRequest) *wire.Fault {
 	if !wire.ValidEdgeID(h.NodeId) {
-		return wire.Invalid("node_id must be 1 to 128 ASCII letters, digits, '.', '_', '-' or ':', the first a letter or digit")
+		return wire.Invalid("node_id must be " + wire.EdgeIDRule)
 	}
 	if f := wire.CheckVersion(h.ProtocolVersion); f != nil {
 		return f
