@@ -55,7 +55,7 @@ func New(o Options) (*Edge, error) {
 func (e *Edge) Run(ctx context.Context) error {
 	e.listen()
 	var site sync.WaitGroup
-	site.Go(func() { e.opts.Site.Run(ctx, func() { note(e.dirty) }) })
+	site.Go(func() { e.opts.Site.Run(ctx, func() { dial.Note(e.dirty) }) })
 	looked := make(chan struct{})
 	site.Go(func() { e.watch(ctx, looked) })
 	select {
@@ -66,7 +66,7 @@ func (e *Edge) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		end := e.connectOnce(ctx)
 		if ctx.Err() == nil {
-			e.pause(ctx, end)
+			end.Pause(ctx, e.retry, e.log)
 		}
 	}
 	select {
@@ -89,16 +89,6 @@ func (e *Edge) connectOnce(ctx context.Context) dial.Ending {
 	return e.serve(ctx, c)
 }
 
-// pause waits before the next try.
-func (e *Edge) pause(ctx context.Context, end dial.Ending) {
-	wait := end.Wait(e.retry, time.Now())
-	e.log.Warn("Not connected.", "why", end.Why, "next_try_in", wait.Round(time.Millisecond).String(), "was_connected_for", end.Held.Round(time.Millisecond).String())
-	select {
-	case <-time.After(wait):
-	case <-ctx.Done():
-	}
-}
-
 // watch follows the site: what happened to its nodes becomes events, whether or not there is a connection. looked is
 // closed at the first note from the site.
 func (e *Edge) watch(ctx context.Context, looked chan<- struct{}) {
@@ -114,17 +104,9 @@ func (e *Edge) watch(ctx context.Context, looked chan<- struct{}) {
 			e.up.event(nodeEvent(change))
 		}
 		before = nodes
-		note(e.news)
+		dial.Note(e.news)
 		if first {
 			close(looked)
 		}
-	}
-}
-
-// note leaves word in a channel of one; a second word adds nothing.
-func note(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
 	}
 }

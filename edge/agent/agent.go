@@ -92,7 +92,7 @@ func (o *Options) check() error {
 	var wrong []error
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf("agent: "+format, args...)) }
 	if !wire.ValidEdgeID(o.NodeID) {
-		bad("NodeID %q is off the rule: 1 to 128 letters, digits and . _ - : with a letter or digit first", o.NodeID)
+		bad("NodeID %q is off the rule: %s", o.NodeID, wire.EdgeIDRule)
 	}
 	if _, _, err := net.SplitHostPort(o.Address); err != nil {
 		bad("Address %q is not host:port", o.Address)
@@ -113,7 +113,7 @@ func (o *Options) check() error {
 // called only once.
 func (a *Agent) Run(ctx context.Context) error {
 	var site sync.WaitGroup
-	site.Go(func() { a.opts.Site.Run(ctx, a.note) })
+	site.Go(func() { a.opts.Site.Run(ctx, func() { dial.Note(a.news) }) })
 	select {
 	case <-a.news:
 	case <-time.After(firstLook):
@@ -122,19 +122,11 @@ func (a *Agent) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		end := a.connectOnce(ctx)
 		if ctx.Err() == nil {
-			a.pause(ctx, end)
+			end.Pause(ctx, a.retry, a.log)
 		}
 	}
 	site.Wait()
 	return nil
-}
-
-// note leaves word that the site changed; a second word adds nothing.
-func (a *Agent) note() {
-	select {
-	case a.news <- struct{}{}:
-	default:
-	}
 }
 
 // connectOnce handles one connection, or the try to get one.
@@ -148,14 +140,4 @@ func (a *Agent) connectOnce(ctx context.Context) dial.Ending {
 	end := a.serve(ctx, c)
 	end.Held = time.Since(began)
 	return end
-}
-
-// pause waits before the next try.
-func (a *Agent) pause(ctx context.Context, end dial.Ending) {
-	wait := end.Wait(a.retry, time.Now())
-	a.log.Warn("Not connected.", "why", end.Why, "next_try_in", wait.Round(time.Millisecond).String())
-	select {
-	case <-time.After(wait):
-	case <-ctx.Done():
-	}
 }

@@ -1,11 +1,8 @@
 package agent
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"net"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"iop/edge"
-	"iop/edge/internal/dial"
 	"iop/edge/nodes"
 	"iop/wire"
 )
@@ -107,19 +103,6 @@ func TestStopWithoutAnEdge(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 	})
-}
-
-// A log may be a terminal, which shows a message as it is, and a field quoted: what somebody else said is a field.
-func TestWhatAnEdgeSaysIsNoMessageOfTheLog(t *testing.T) {
-	a := newAgent(t, Options{Address: "edge.test:1", Site: &fixedSite{}})
-	var log bytes.Buffer
-	a.log = slog.New(slog.NewJSONHandler(&log, nil))
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
-	a.pause(stopped, dial.Ending{Why: "The Edge refuses: no \x1b[2J"})
-	if !strings.Contains(log.String(), `"msg":"Not connected.","why":"The Edge refuses: no \u001b[2J"`) {
-		t.Errorf("the log says %s", log.String())
-	}
 }
 
 // askedSite is a site that asks its provider every few seconds, and whose load stays the same.

@@ -1,8 +1,10 @@
 // Package dial holds what an Edge, which dials a Control Plane, and a Node agent, which dials an Edge, have in common: the exchange of
-// hellos, what the answer means, and when to try again after a connection or a failed try has ended.
+// hellos, what the answer means, the wait before the next try, and the note that there is something new to tell.
 package dial
 
 import (
+	"context"
+	"log/slog"
 	"time"
 
 	"iop/wire/backoff"
@@ -16,6 +18,16 @@ type Ending struct {
 	Hopeless bool
 	// NotBefore is the earliest next try that a GoAway asked for; zero when none did.
 	NotBefore time.Time
+}
+
+// Pause logs why there is no connection and waits before the next try, at most until ctx ends.
+func (e Ending) Pause(ctx context.Context, b *backoff.Backoff, log *slog.Logger) {
+	wait := e.Wait(b, time.Now())
+	log.Warn("Not connected.", "why", e.Why, "next_try_in", wait.Round(time.Millisecond).String(), "was_connected_for", e.Held.Round(time.Millisecond).String())
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+	}
 }
 
 // Wait gives how long to wait before the next try.

@@ -1,6 +1,10 @@
 package dial
 
 import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,5 +53,17 @@ func TestFailuresInARowAreCounted(t *testing.T) {
 	}
 	if got := longest(Ending{Held: most}); got > 2*initial {
 		t.Errorf("after a connection that held it waits %v", got)
+	}
+}
+
+// A log may be a terminal, which shows a message as it is, and a field quoted: what somebody else said is a field.
+func TestWhatAPeerSaysIsNoMessageOfTheLog(t *testing.T) {
+	var log bytes.Buffer
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	end := Ending{Why: "The Edge refuses: no \x1b[2J"}
+	end.Pause(stopped, backoff.New(time.Second, time.Minute), slog.New(slog.NewJSONHandler(&log, nil)))
+	if !strings.Contains(log.String(), `"msg":"Not connected.","why":"The Edge refuses: no \u001b[2J"`) {
+		t.Errorf("the log says %s", log.String())
 	}
 }
