@@ -48,12 +48,12 @@ func (c *commands) callSafely(ctx context.Context, cmd *Command) (result map[str
 
 // verdict is the outcome and the sentence that an error means. Only sentences that were made to be told are told.
 func (c *commands) verdict(err error) (iopv1.CommandOutcome, string) {
-	var s *said
+	var public *publicError
 	switch {
-	case errors.As(err, &s) && s.rejected:
-		return iopv1.CommandOutcome_COMMAND_OUTCOME_REJECTED, clip(s.sentence)
-	case errors.As(err, &s):
-		return iopv1.CommandOutcome_COMMAND_OUTCOME_FAILED, clip(s.sentence)
+	case errors.As(err, &public) && public.rejected:
+		return iopv1.CommandOutcome_COMMAND_OUTCOME_REJECTED, clip(public.sentence)
+	case errors.As(err, &public):
+		return iopv1.CommandOutcome_COMMAND_OUTCOME_FAILED, clip(public.sentence)
 	case errors.Is(err, context.Canceled) && c.ctx.Err() != nil:
 		return iopv1.CommandOutcome_COMMAND_OUTCOME_CANCELLED, "The Edge stopped before the command was done."
 	case errors.Is(err, context.Canceled):

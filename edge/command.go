@@ -45,7 +45,7 @@ const progressGap = 200 * time.Millisecond
 func (c *Command) Progress(percent int, message string) {
 	now := time.Now()
 	if c.progress == nil {
-		return // a Command that a test made
+		return
 	}
 	if !c.lastProgress.IsZero() && now.Sub(c.lastProgress) < progressGap && percent < 100 {
 		return
@@ -56,18 +56,18 @@ func (c *Command) Progress(percent int, message string) {
 
 // Rejected is the error of an operation that refuses a command before it did anything. After progress was reported, it
 // counts as Failed.
-func Rejected(sentence string) error { return &said{rejected: true, sentence: sentence} }
+func Rejected(sentence string) error { return &publicError{rejected: true, sentence: sentence} }
 
 // Failed is the error of an operation that failed for a reason that may be told: no address, no token, no other
 // program's error text.
-func Failed(sentence string) error { return &said{sentence: sentence} }
+func Failed(sentence string) error { return &publicError{sentence: sentence} }
 
-// said is an error whose text may leave the Edge.
-type said struct {
+// publicError is an error whose text may leave the Edge.
+type publicError struct {
 	rejected bool
 	sentence string
 }
 
-func (s *said) Error() string { return s.sentence }
+func (p *publicError) Error() string { return p.sentence }
 
 var errPanicked = errors.New("the operation panicked")

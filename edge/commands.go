@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"iop/edge/internal/text"
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -206,7 +207,7 @@ func (c *commands) settle(r *run, response *iopv1.EdgeCommandResponse) {
 	}
 	c.outcomes.settle(response)
 	c.version++
-	c.log.Info("A command has ended.", "command_id", r.id, "outcome", outcomeName(response.Outcome), "said", response.Message)
+	c.log.Info("A command has ended.", "command_id", r.id, "outcome", text.Name(response.Outcome, "COMMAND_OUTCOME_"), "said", response.Message)
 	if !r.accepted {
 		r.from.answerCommand(r.replyTo, response)
 		return

@@ -70,7 +70,7 @@ func (o *Options) check() error {
 	var wrong []error
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf("edge: "+format, args...)) }
 	if !wire.ValidEdgeID(o.ID) {
-		bad("ID %q is off the rule: 1 to 128 letters, digits and . _ - : with a letter or digit first", o.ID)
+		bad("ID %q is off the rule: %s", o.ID, wire.EdgeIDRule)
 	}
 	if _, _, err := net.SplitHostPort(o.Address); err != nil {
 		bad("Address %q is not host:port", o.Address)
@@ -81,8 +81,8 @@ func (o *Options) check() error {
 	for _, over := range wire.HelloOver(map[string]string{"Name": text.Valid(o.Name), "Version": text.Valid(o.Version)}, text.ValidMap(o.Labels)) {
 		bad("%s", over)
 	}
-	if len(o.Operations) > wire.MaxOperations-len(builtin) {
-		bad("%d operations are over %d", len(o.Operations), wire.MaxOperations-len(builtin))
+	if len(o.Operations) > wire.MaxOperations-builtinOperations {
+		bad("%d operations are over %d", len(o.Operations), wire.MaxOperations-builtinOperations)
 	}
 	for name, op := range o.Operations {
 		if name == "" || len(name) > wire.MaxOperationBytes || text.Valid(name) != name || op == nil {

@@ -4,6 +4,7 @@ import (
 	"sort"
 	"time"
 
+	"iop/edge/internal/text"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -36,7 +37,7 @@ func (s *serving) take(e *iopv1.Envelope, now time.Time) {
 	case *iopv1.Envelope_GoAway:
 		s.takeGoAway(body.GoAway, now)
 	case *iopv1.Envelope_Error:
-		s.conn.ended("The Control Plane ended the connection (" + errorName(body.Error.Code) + "): " + clip(body.Error.Message))
+		s.conn.ended("The Control Plane ended the connection (" + text.Name(body.Error.Code, "ERROR_CODE_") + "): " + clip(body.Error.Message))
 	default:
 		s.refuseUnknown(e.Id)
 	}
