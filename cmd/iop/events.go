@@ -236,25 +236,21 @@ func (t *tail) update(u client.Update) error {
 	return t.write(u.Event)
 }
 
-// write has columns of a fixed width, since what comes isn't known, and times of day: live events are all from now.
+// write has columns of a fixed width, since what comes isn't known.
 func (t *tail) write(e *client.Event) error {
 	if !t.app.format.isTable() {
 		return t.app.showNext(e)
 	}
-	at := e.At.Local().Format("15:04:05")
-	if t.app.flags.absolute || t.app.format == wide {
-		at = moment(e.At)
-	}
-	_, err := fmt.Fprintln(t.app.stdout, eventLine(at, e))
+	_, err := fmt.Fprintln(t.app.stdout, t.app.eventLine(e))
 	return err
 }
 
-func eventLine(at string, e *client.Event) string {
+func (a *app) eventLine(e *client.Event) string {
 	where := textOr(e.EdgeID)
 	if e.NodeID != nil {
 		where += "/" + clean(*e.NodeID)
 	}
-	line := fmt.Sprintf("%s  %-18s  %-20s", at, clean(e.Kind), where)
+	line := fmt.Sprintf("%s  %-18s  %-20s", a.clock(e.At), clean(e.Kind), where)
 	if e.OperationID != nil {
 		line += "  " + clean(*e.OperationID)
 	}

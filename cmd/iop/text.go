@@ -53,6 +53,18 @@ func (a *app) when(t *time.Time) string {
 	return ago(a.now().Sub(*t))
 }
 
+// clock is when something in a stream was: the time of day here, with the date if that isn't today's; or as when has it.
+func (a *app) clock(t time.Time) string {
+	if a.flags.absolute || a.format == wide {
+		return moment(t)
+	}
+	t = t.Local()
+	if t.Format(time.DateOnly) == a.now().Local().Format(time.DateOnly) {
+		return t.Format(time.TimeOnly)
+	}
+	return t.Format(time.DateTime)
+}
+
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
 // ago says how long ago something was. What lies ahead by a moment is now: clocks differ.

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"iop/client"
 )
 
 func TestSpans(t *testing.T) {
@@ -36,6 +39,38 @@ func TestWhen(t *testing.T) {
 	a.flags.absolute = true
 	if got := a.when(&at); got != "2026-01-01T18:04:05Z" {
 		t.Errorf("absolute: %s", got)
+	}
+}
+
+// What a stream shows first may be from another day, and says so.
+func TestTimesInAStream(t *testing.T) {
+	for name, c := range map[string]struct {
+		ago      time.Duration
+		absolute bool
+		format   format
+		want     string
+	}{
+		"today":              {3 * time.Hour, false, plainTable, "00:04:05"},
+		"yesterday":          {4 * time.Hour, false, plainTable, "2026-01-01 23:04:05"},
+		"a year ago":         {365 * 24 * time.Hour, false, plainTable, "2025-01-02 03:04:05"},
+		"with --absolute":    {0, true, plainTable, "2026-01-02T03:04:05Z"},
+		"in a wide table":    {0, false, wide, "2026-01-02T03:04:05Z"},
+		"a clock that's off": {-24 * time.Hour, false, plainTable, "2026-01-03 03:04:05"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			a := testApp()
+			a.stdout, a.format, a.flags.absolute = &out, c.format, c.absolute
+			e := &client.Event{Kind: "edge_connected", At: testNow.Add(-c.ago)}
+			if err := (&tail{app: a}).write(e); err != nil || !strings.HasPrefix(out.String(), c.want+"  edge_connected") {
+				t.Errorf("events -f shows %s, %v", out.String(), err)
+			}
+			top := newTopModel(a)
+			top.event(client.Update{Event: e})
+			if got := top.picture().tail; !strings.HasPrefix(got[0], c.want+"  ") {
+				t.Errorf("top shows %s", got)
+			}
+		})
 	}
 }
 

@@ -118,6 +118,7 @@ func (m *topModel) event(u client.Update) {
 type topPicture struct {
 	address string
 	now     time.Time
+	clock   string // now, as times are shown
 	at      time.Time
 	summary *client.FleetSummary // nil before the first look
 	problem string               // why the numbers are old, or the events
@@ -139,7 +140,8 @@ type troubledEdge struct {
 }
 
 func (m *topModel) picture() *topPicture {
-	p := &topPicture{address: m.address, now: m.app.now(), at: m.at, summary: m.summary, busiest: m.busiest, trouble: m.trouble, silent: m.more[client.Stale]}
+	now := m.app.now()
+	p := &topPicture{address: m.address, now: now, clock: m.app.clock(now), at: m.at, summary: m.summary, busiest: m.busiest, trouble: m.trouble, silent: m.more[client.Stale]}
 	switch {
 	case m.err != nil:
 		p.problem = m.app.explain(m.err).what
@@ -147,7 +149,11 @@ func (m *topModel) picture() *topPicture {
 		p.problem = "no live events: " + m.app.explain(m.lostErr).what
 	}
 	for _, line := range m.tail {
-		p.tail = append(p.tail, line.text())
+		if line.gap != nil {
+			p.tail = append(p.tail, gapLine(line.gap))
+		} else {
+			p.tail = append(p.tail, m.app.eventLine(line.event))
+		}
 	}
 	return p
 }
@@ -179,11 +185,4 @@ func load(c client.Counters) float64 {
 		return 0
 	}
 	return min(float64(c.InFlight)/float64(c.Capacity), 1)
-}
-
-func (l topLine) text() string {
-	if l.gap != nil {
-		return gapLine(l.gap)
-	}
-	return eventLine(l.event.At.Local().Format(time.TimeOnly), l.event)
 }

@@ -86,7 +86,7 @@ func share(lines, trouble, busiest, tail int) (t, b, e int) {
 
 func (p *painter) titleLine(pic *topPicture) string {
 	left := " iop top  " + pic.address
-	right := pic.now.Local().Format(time.TimeOnly) + "  q quits "
+	right := pic.clock + "  q quits "
 	if old := pic.now.Sub(pic.at); pic.summary != nil && old > 10*time.Second {
 		right = "looked " + ago(old) + "  " + right
 	}

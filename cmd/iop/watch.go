@@ -234,14 +234,10 @@ func (a *app) showChanges(changes []edgeChange) error {
 
 // changeLine has columns of a fixed width, since what comes isn't known.
 func (a *app) changeLine(c edgeChange) string {
-	at := a.now().Local().Format("15:04:05")
-	if a.flags.absolute || a.format == wide {
-		at = moment(a.now())
-	}
 	state := string(c.State)
 	if c.Gone {
 		state = "forgotten"
 	}
 	p := page{looks: a.looks}
-	return fmt.Sprintf("%s  %-24s  %s  %-20s  %s", at, clean(c.EdgeID), p.paint(state)+strings.Repeat(" ", max(0, 12-len(state))), c.why, count(c.Takeovers, "takeover"))
+	return fmt.Sprintf("%s  %-24s  %s  %-20s  %s", a.clock(a.now()), clean(c.EdgeID), p.paint(state)+strings.Repeat(" ", max(0, 12-len(state))), c.why, count(c.Takeovers, "takeover"))
 }
