@@ -102,7 +102,7 @@ func (a *app) siteTrouble(nodes []*client.Node, known orders) []string {
 // unspecified is the lack of a word.
 const unspecified = "unspecified"
 
-// providerTrouble is empty for one that serves, also if it is busy.
+// providerTrouble is empty only for one that says it serves, also if it is busy.
 func (a *app) providerTrouble(p *client.Provider, disabled *client.Operation) string {
 	switch {
 	case p.Health == client.Degraded || p.Health == client.Offline:
@@ -113,10 +113,14 @@ func (a *app) providerTrouble(p *client.Provider, disabled *client.Operation) st
 		return "unavailable, but online: drained or disabled"
 	case p.Status == client.Unavailable:
 		return string(p.Status)
-	case p.Status == unspecified && p.Health == client.Online:
+	case p.Status == client.Available || p.Status == client.Busy:
+		return ""
+	case p.Status != unspecified: // a newer Control Plane's word
+		return "in an unknown state: " + clean(string(p.Status))
+	case p.Health == client.Online:
 		return "online, but whether it takes requests isn't known"
 	}
-	return ""
+	return "in an unknown state"
 }
 
 const mostTrouble = 3

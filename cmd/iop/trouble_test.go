@@ -52,7 +52,10 @@ func TestTrouble(t *testing.T) {
 		"a fault of later": {well, nil, "edge_odd", []string{"edge_odd"}},
 		"a node that's down is one trouble": {well, site(&client.Node{NodeID: "n1", Providers: []*client.Provider{provider("p", "unavailable", "offline"), provider("q", "unavailable", "offline")}},
 			&client.Node{NodeID: "n2", Connected: true, Providers: []*client.Provider{provider("p", "available", "degraded"), provider("q", "unavailable", "unspecified"), provider("r", "unspecified", "online"), provider("s", "unspecified", "unspecified")}}), "",
-			[]string{"node n1 is down", "n2/p is degraded", "n2/q is unavailable", "n2/r is online, but whether it takes requests isn't known"}},
+			[]string{"node n1 is down", "n2/p is degraded", "n2/q is unavailable", "n2/r is online, but whether it takes requests isn't known",
+				"n2/s is in an unknown state"}},
+		"a health that isn't told": {well, site(&client.Node{NodeID: "n", Connected: true, Providers: []*client.Provider{provider("p", "available", "unspecified")}}), "", nil},
+		"a status of later":        {well, site(&client.Node{NodeID: "n", Connected: true, Providers: []*client.Provider{provider("p", "warming\x1b", "online")}}), "", []string{"n/p is in an unknown state: warming "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, testApp().trouble(c.edge, c.status, c.fault, nil)); diff != "" {
