@@ -110,11 +110,15 @@ func summaryPage(p *page, s *client.FleetSummary) {
 
 func totalsRow(name string, t *client.Totals) []string {
 	row := []string{name, number(t.Edges), fmt.Sprintf("%d/%d", t.NodesConnected, t.Nodes), fmt.Sprintf("%d/%d", t.ProvidersAvailable, t.Providers)}
-	return append(append(row, capacityCells(t.General)...), capacityCells(t.LongContext)...)
+	return append(row, capacityCells(t.General, t.LongContext, t.ProvidersAvailable)...)
 }
 
-func capacityCells(c client.Capacity) []string {
-	return append(counterCells(c.Counters), number(c.Free))
+func capacityCells(general, long client.Capacity, available int) []string {
+	serves := available > 0
+	return []string{
+		number(general.InFlight), roomCell(general.Capacity, general.Capacity, serves), number(general.Queued), roomCell(general.Free, general.Capacity, serves),
+		number(long.InFlight), number(long.Capacity), number(long.Queued), number(long.Free),
+	}
 }
 
 func (a *app) fleetModels() *cobra.Command {
@@ -234,8 +238,7 @@ func modelsPage(p *page, models []*client.ModelCapacity, silent string) {
 	}
 	rows := make([][]string, len(models))
 	for i, m := range models {
-		rows[i] = append([]string{clean(m.Model), number(m.Edges), fmt.Sprintf("%d/%d", m.ProvidersAvailable, m.Providers)}, capacityCells(m.General)...)
-		rows[i] = append(rows[i], capacityCells(m.LongContext)...)
+		rows[i] = append([]string{clean(m.Model), number(m.Edges), fmt.Sprintf("%d/%d", m.ProvidersAvailable, m.Providers)}, capacityCells(m.General, m.LongContext, m.ProvidersAvailable)...)
 	}
 	p.grid([]column{
 		{name: "MODEL"}, {name: "EDGES", right: true}, {name: "AVAILABLE", right: true},

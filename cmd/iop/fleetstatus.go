@@ -176,13 +176,17 @@ func (r *fleetRow) cells() []string {
 	}
 	n := addUp(r.status)
 	return []string{clean(r.id), state, fmt.Sprintf("%d/%d", n.nodesUp, n.nodes), fmt.Sprintf("%d/%d", n.available, n.providers),
-		number(n.general.InFlight), number(n.general.Capacity), number(n.general.Queued), span(r.status.Age())}
+		number(n.general.InFlight), n.capacityCell(), number(n.general.Queued), span(r.status.Age())}
 }
 
 // sums are what a snapshot adds up to.
 type sums struct {
 	nodes, nodesUp, providers, available int
 	general                              client.Counters
+}
+
+func (n *sums) capacityCell() string {
+	return roomCell(n.general.Capacity, n.general.Capacity, n.available > 0)
 }
 
 // addUp counts as the fleet's totals do: available is what its provider calls so, and busy isn't.

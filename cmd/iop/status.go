@@ -117,16 +117,23 @@ func nodeRows(n *client.Node) [][]string {
 	return rows
 }
 
-// providerNumbers are not known of a provider whose node is down: the zeros that are sent then are no measurement.
+// providerNumbers are not known of a provider whose node is down, or whose Edge couldn't read them: what is sent then is no measurement.
 func providerNumbers(n *client.Node, p *client.Provider) []string {
-	if !n.Connected {
+	if !n.Connected || p.Status == unspecified {
 		return []string{unknown, unknown, unknown, unknown, unknown, unknown}
 	}
-	return append(counterCells(p.General), counterCells(p.LongContext)...)
+	general, long := p.General, p.LongContext
+	return []string{number(general.InFlight), roomCell(general.Capacity, general.Capacity, p.Health != client.Offline), number(general.Queued),
+		number(long.InFlight), number(long.Capacity), number(long.Queued)}
 }
 
-func counterCells(c client.Counters) []string {
-	return []string{number(c.InFlight), number(c.Capacity), number(c.Queued)}
+// roomCell is a general capacity, or what is free of it. Where something serves, a capacity of 0 isn't known; one of long context is
+// really none.
+func roomCell(n, capacity uint64, serves bool) string {
+	if capacity == 0 && serves {
+		return unknown
+	}
+	return number(n)
 }
 
 func number[N int | uint64](n N) string { return strconv.FormatUint(uint64(n), 10) }

@@ -104,7 +104,7 @@ func (p *painter) totals(s *client.FleetSummary) []string {
 	f := s.Fresh
 	site := fmt.Sprintf("Nodes      %6d   %d up   Providers %d   %d available",
 		f.Nodes, f.NodesConnected, f.Providers, f.ProvidersAvailable)
-	return []string{edges, site, p.capacityLine("General", f.General), p.capacityLine("Long", f.LongContext)}
+	return []string{edges, site, p.capacityLine("General", f.General, f.ProvidersAvailable > 0), p.capacityLine("Long", f.LongContext, false)}
 }
 
 // counted is a number that stands out where it isn't 0.
@@ -116,8 +116,9 @@ func (p *painter) counted(sgr string, n int, what string) string {
 	return "   " + counted
 }
 
-func (p *painter) capacityLine(name string, c client.Capacity) string {
-	line := fmt.Sprintf("%-10s %6d / %-6d %4s   %d queued   %d free", name, c.InFlight, c.Capacity, loadText(c.Counters), c.Queued, c.Free)
+func (p *painter) capacityLine(name string, c client.Capacity, serves bool) string {
+	line := fmt.Sprintf("%-10s %6d / %-6s %4s   %d queued   %s free", name, c.InFlight, roomCell(c.Capacity, c.Capacity, serves), loadText(c.Counters),
+		c.Queued, roomCell(c.Free, c.Capacity, serves))
 	const textWidth, longest, shortest = 60, 30, 5
 	if room := min(p.width-textWidth, longest); room >= shortest && c.Capacity > 0 {
 		line = text.Pad(line, textWidth, ' ') + p.bar(c.Counters, room)
@@ -204,7 +205,7 @@ var busyColumns = []struct {
 	{"LOAD", 5, func(_ *painter, e *busyEdge) string { return loadText(e.sums.general) }},
 	{"QUEUED", 6, func(_ *painter, e *busyEdge) string { return number(e.sums.general.Queued) }},
 	{"IN FLIGHT", 9, func(_ *painter, e *busyEdge) string { return number(e.sums.general.InFlight) }},
-	{"CAPACITY", 8, func(_ *painter, e *busyEdge) string { return number(e.sums.general.Capacity) }},
+	{"CAPACITY", 8, func(_ *painter, e *busyEdge) string { return e.sums.capacityCell() }},
 	{"", 10, func(p *painter, e *busyEdge) string { return p.bar(e.sums.general, 10) }},
 	{"NODES UP", 8, func(_ *painter, e *busyEdge) string { return fmt.Sprintf("%d/%d", e.sums.nodesUp, e.sums.nodes) }},
 	{"AVAILABLE", 9, func(_ *painter, e *busyEdge) string { return fmt.Sprintf("%d/%d", e.sums.available, e.sums.providers) }},
