@@ -57,7 +57,7 @@ func edgeWhy(e *client.Edge) string {
 func (a *app) edgeDetails(e *client.Edge) [][2]string {
 	conflict := "no"
 	if e.Conflict {
-		conflict = "yes: two instances use this id; edge_conflict in iop events " + e.EdgeID + " names them"
+		conflict = "yes: two instances use this id; iop events " + clean(e.EdgeID) + " --limit 1000 | grep edge_conflict names them"
 	}
 	runs := list(e.Operations)
 	if len(e.Operations) == 0 {
