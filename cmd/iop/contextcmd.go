@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -194,7 +195,8 @@ read it in the list of processes.`,
 }
 
 // fillContext takes over what was given. A token and a Client wire stay only with the address that they were given for: a new token
-// must not go to the old host. forgotten says what isn't kept.
+// must not go to the old host. A file is read at each use, from whatever directory, so its path is kept whole; it is read once here, so that a
+// wrong one is told now. forgotten says what isn't kept.
 func (a *app) fillContext(x *configs.CLIContext, tokenFile string, tokenStdin bool) (forgotten string, err error) {
 	if address := a.flags.address; address != "" {
 		if address = withScheme(address); x.Address != address {
@@ -206,11 +208,22 @@ func (a *app) fillContext(x *configs.CLIContext, tokenFile string, tokenStdin bo
 		x.Wire = a.flags.wire
 	}
 	if a.flags.caFile != "" {
-		x.CAFile = a.flags.caFile
+		if x.CAFile, err = filepath.Abs(a.flags.caFile); err != nil {
+			return "", err
+		}
+		if _, err := (&target{caFile: x.CAFile}).tls(); err != nil {
+			return "", err
+		}
 	}
 	switch {
 	case tokenFile != "":
-		x.Token, x.TokenFile = "", tokenFile
+		x.Token = ""
+		if x.TokenFile, err = filepath.Abs(tokenFile); err != nil {
+			return "", err
+		}
+		if _, err := x.ReadToken(); err != nil {
+			return "", &usageError{err, "iop context set"}
+		}
 	case tokenStdin:
 		token, err := configs.ReadToken(a.stdin)
 		if err != nil {
