@@ -14,7 +14,7 @@ func (a *app) eventsCommand() *cobra.Command {
 	var q eventsAsk
 	c := &cobra.Command{
 		Use:   "events [EDGE]",
-		Short: "Show what happened, and with --follow what happens",
+		Short: "Show past events, and with --follow new ones as they come",
 		Long: `Shows the newest events, of all Edges or of one. With --follow it then shows new events as they come, until Ctrl-C: a stream
 that breaks is resumed after the last event, and a line says so where events are missing.`,
 		Args:              cobra.MaximumNArgs(1),
@@ -66,7 +66,19 @@ func (a *app) listEvents(ctx context.Context, repo *client.Repository, q eventsA
 	if found.Gap != nil {
 		lines = append([]any{gapDoc{found.Gap}}, lines...)
 	}
-	return a.show(view{doc: found, lines: lines, table: func(p *page) { a.eventsPage(p, found) }})
+	return a.show(view{doc: found, lines: lines, table: func(p *page) { a.eventsPage(p, found, moreEvents(q, found)) }})
+}
+
+// moreEvents is the command for the events that a list behind an id may have had no room for; empty: there are none.
+func moreEvents(q eventsAsk, found *client.EventPage) string {
+	if q.after == "" || len(found.Events) < q.limit || found.Next == nil {
+		return ""
+	}
+	command := "iop events "
+	if q.edge != "" {
+		command += q.edge + " "
+	}
+	return fmt.Sprintf("%s--limit %d --after %s", command, q.limit, clean(*found.Next))
 }
 
 // gapDoc is how a line of JSON says that events are missing.
@@ -79,7 +91,7 @@ var eventColumns = []column{
 	{name: "ID", wide: true}, {name: "MESSAGE"},
 }
 
-func (a *app) eventsPage(p *page, found *client.EventPage) {
+func (a *app) eventsPage(p *page, found *client.EventPage, more string) {
 	var rows [][]string
 	if found.Gap != nil { // a row, where the live stream has an event of this kind
 		rows = append(rows, []string{unknown, "gap", unknown, unknown, unknown, unknown, unknown, gapText(found.Gap)})
@@ -95,6 +107,9 @@ func (a *app) eventsPage(p *page, found *client.EventPage) {
 	if len(found.Events) == 0 {
 		p.say("No events.")
 	}
+	if more != "" {
+		p.say("There may be more: %s", more)
+	}
 }
 
 func gapText(g *client.Gap) string {
@@ -103,7 +118,7 @@ func gapText(g *client.Gap) string {
 		many = count(int(*g.Dropped), "event") + " missing"
 	}
 	if g.Reason == client.Restarted {
-		return many + ": the Control Plane was started anew"
+		return many + ": the Control Plane was restarted"
 	}
 	return many + ": " + clean(string(g.Reason))
 }

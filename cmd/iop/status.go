@@ -60,7 +60,7 @@ if the Edge is disconnected; the output then says how old it is.`,
 // checkStatus is an error where an Edge isn't all right.
 func checkStatus(s *client.Status, trouble []string) error {
 	if !s.Connected {
-		trouble = append([]string{"the Edge is gone, and this is what was known last"}, trouble...)
+		trouble = append([]string{"the Edge is gone; this is its last known status"}, trouble...)
 	}
 	if len(trouble) == 0 {
 		return nil
@@ -94,7 +94,7 @@ func (a *app) statusPage(p *page, s *client.Status, trouble []string) {
 func (a *app) statusWorth(s *client.Status) string {
 	switch {
 	case !s.Connected:
-		return fmt.Sprintf("%s is not connected: this was known last, %s", clean(s.EdgeID), a.when(&s.ReceivedAt))
+		return fmt.Sprintf("%s is not connected: this is its last known status, from %s", clean(s.EdgeID), a.when(&s.ReceivedAt))
 	case s.Source == client.Live:
 		return fmt.Sprintf("%s answered now", clean(s.EdgeID))
 	}
