@@ -30,6 +30,22 @@ func drainFor(s *System, d time.Duration) <-chan time.Duration {
 	return took
 }
 
+func TestReconnectAfter(t *testing.T) {
+	for _, c := range []struct {
+		i, n int
+		want time.Duration
+	}{
+		{0, 1, time.Second},
+		{0, 4, time.Second / 4},
+		{3, 4, time.Second},
+		{999, 1000, time.Second},
+		{1999, 2000, 2 * time.Second},
+		{9_999_999, 10_000_000, 10_000 * time.Second}, // the most that edges.max_connections may be
+	} {
+		wantEqual(t, fmt.Sprint(c.i, " of ", c.n), reconnectAfter(c.i, c.n), c.want)
+	}
+}
+
 func TestDrainOfIdleEdges(t *testing.T) {
 	bubble(t, testOptions(), func(t *testing.T, s *System) {
 		var fleet []*fakeEdge
@@ -46,7 +62,7 @@ func TestDrainOfIdleEdges(t *testing.T) {
 		}
 		slices.Sort(after)
 		for i, d := range after { // spread evenly over a second
-			if want := time.Second * time.Duration(i+1) / 11; d != want {
+			if want := time.Second / 11 * time.Duration(i+1); d != want {
 				t.Errorf("reconnect_after %d is %v, want %v", i, d, want)
 			}
 		}

@@ -1,7 +1,8 @@
 package actors
 
 // pending is the table of requests that one Edge hasn't answered. A request that has timed out stays until its place is
-// needed, so that no timer runs for it; it no longer counts, and its answer comes too late.
+// needed, so that no timer runs for it; it no longer counts, and its answer comes too late. The list holds at most the limit of those
+// that timed out.
 type pending struct {
 	limit   int       // of requests by callers; over it the next caller is told busy
 	lastID  uint64    // begins anywhere, so that what is still answered of an earlier connection, of an earlier process too, meets nothing
@@ -36,6 +37,8 @@ func (p *pending) add(target any, deadline, now int64) (uint64, bool) {
 			return 0, false
 		}
 		p.counted++
+	} else if len(p.waiting) >= p.limit {
+		p.purge(now)
 	}
 	p.lastID++
 	r.id = p.lastID

@@ -51,6 +51,20 @@ func TestPendingLimit(t *testing.T) {
 	}
 }
 
+// An Edge that never answers what the Control Plane asks for itself doesn't make the list grow.
+func TestPendingIsBounded(t *testing.T) {
+	p := pending{limit: 10}
+	for i := range int64(10_000) {
+		p.add(&probeOwner{}, i+3, i)
+	}
+	if n := len(p.waiting); n > 10 {
+		t.Errorf("%d requests are kept; 4 wait at a time", n)
+	}
+	if _, ok := p.take(p.lastID, 10_000); !ok {
+		t.Error("one that waits was dropped")
+	}
+}
+
 func TestPendingTakeAll(t *testing.T) {
 	p := pending{limit: 10}
 	p.add(commandID("timed out"), 10, 0)

@@ -119,11 +119,16 @@ const lateReconnect = time.Second
 func (r *registry) drain(ctx actor.Context, m *drain) {
 	r.draining = true
 	children := ctx.Children()
-	window := max(time.Second, time.Duration(len(children))*time.Millisecond)
 	for i, pid := range children {
-		ctx.Send(pid, &goAway{reconnectAfter: window * time.Duration(i+1) / time.Duration(len(children))})
+		ctx.Send(pid, &goAway{reconnectAfter: reconnectAfter(i, len(children))})
 	}
 	close(m.done)
+}
+
+// reconnectAfter is when the i-th of n connections may dial again: at most 1,000 do in a second, and few are spread over a whole one.
+func reconnectAfter(i, n int) time.Duration {
+	apart := max(time.Second/time.Duration(n), time.Millisecond)
+	return apart * time.Duration(i+1)
 }
 
 func connectedSentence(v *View) string {

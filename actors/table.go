@@ -89,7 +89,10 @@ func (t *table) decide(c claim, now time.Time) verdict {
 		case t.opts.RejectDuplicates && c.silentOwner != old.token:
 			return verdict{askOwner: old}
 		}
-		conflict = t.taken(c.hello.EdgeId, now)
+		// An owner that was asked and is silent isn't a live one: an Edge that restarts again and again isn't locked out by its dead links.
+		if c.silentOwner != old.token {
+			conflict = t.taken(c.hello.EdgeId, now)
+		}
 	}
 	v := t.grant(c, old, now)
 	v.Takeovers++

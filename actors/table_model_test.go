@@ -59,6 +59,8 @@ func (m *modelTable) decide(id, instance string, silent Token, now time.Time) st
 		return "refused"
 	case m.opts.RejectDuplicates && silent != old.token:
 		return "ask"
+	case silent == old.token: // it isn't alive
+		g.conflictUntil = old.conflictUntil
 	default:
 		g.takenFrom = true
 		g.conflictUntil = old.conflictUntil

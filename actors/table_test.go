@@ -116,6 +116,25 @@ func TestCloneRule(t *testing.T) {
 	}
 }
 
+// Only taking from a live owner makes a conflict: who restarts again and again is never locked out by its own dead links.
+func TestSilentOwnersMakeNoConflict(t *testing.T) {
+	opts := tableOptions()
+	opts.RejectDuplicates = true
+	tb := newTable(opts)
+	owner := tb.decide(claimOf("e1", "first"), at(0)).granted
+	for i := range 3 * cloneTakings {
+		c := claimOf("e1", fmt.Sprint(i))
+		c.silentOwner = owner.token
+		v := tb.decide(c, at(float64(i)))
+		if v.granted == nil || v.conflict || !v.granted.ConflictUntil.IsZero() {
+			t.Fatalf("restart %d: %+v", i, v)
+		}
+		owner = v.granted
+	}
+	wantEqual(t, "takeovers", owner.Takeovers, 3*cloneTakings)
+	wantEqual(t, "takings kept", len(tb.takings), 0)
+}
+
 func TestRejectDuplicates(t *testing.T) {
 	opts := tableOptions()
 	opts.RejectDuplicates = true
