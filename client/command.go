@@ -100,7 +100,7 @@ func (c *Command) request() (request, error) {
 	return q, nil
 }
 
-// newestEvent is the id of the newest event, by which the Control Plane tells later whether it was started anew; empty where
+// newestEvent is the id of the newest event, by which the Control Plane tells later whether it was restarted; empty where
 // there never was an event, and so no Edge that could run a command.
 func (r *Repository) newestEvent(ctx context.Context) (string, error) {
 	page, err := r.Events(ctx, EventQuery{Limit: 1})
@@ -148,15 +148,15 @@ func mayRetry(err error) bool {
 	var lost *Unreachable
 	var stranger *tls.CertificateVerificationError
 	switch {
-	case errors.As(err, &odd): // a proxy's word for it
-		return odd.Status == http.StatusBadGateway || odd.Status == http.StatusServiceUnavailable || odd.Status == http.StatusGatewayTimeout
+	case errors.As(err, &odd):
+		return odd.Gateway()
 	case errors.As(err, &stranger):
 		return false
 	}
 	return errors.As(err, &lost)
 }
 
-// restarted tells whether the Control Plane has been started anew since the first try, and with it forgotten the key. A start
+// restarted tells whether the Control Plane has been restarted since the first try, and with it forgotten the key. A start
 // between this answer and the next try can't be seen; there are milliseconds for it.
 func (d *dispatch) restarted(ctx context.Context) (bool, error) {
 	if !d.sent.Load() {

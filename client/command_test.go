@@ -17,7 +17,7 @@ import (
 type commandServer struct {
 	t     *testing.T
 	tries []string // what becomes of each POST: ok, cut, 502, problem, silent
-	gap   string   // the gap of a look whether it was started anew
+	gap   string   // the gap of a look whether it was restarted
 	next  string   // the newest event's id, as JSON
 
 	silenced func() // a silent POST was read

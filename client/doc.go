@@ -23,7 +23,8 @@
 //
 //   - [*Problem]: the Control Plane refused. errors.Is(err, client.EdgeNotFound) tests for a code.
 //   - [*Unreachable]: no complete answer came: no connection, a lost one, or the time was up.
-//   - [*Unexpected]: an answer that no Control Plane gives: something else listens there, or is in between.
+//   - [*Unexpected]: an answer that no Control Plane gives: something else listens there, or is in between. With [Unexpected.Gateway]
+//     it is a proxy that gets no answer from the Control Plane.
 //   - [*Uncertain]: only for commands: it isn't known whether the command was sent.
 //   - the context's own error, when that ended the call.
 package client

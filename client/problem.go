@@ -91,7 +91,15 @@ type Unexpected struct {
 	What   string // is wrong with it
 }
 
+// Gateway is true of an answer that a proxy gives for a server that it can't reach.
+func (u *Unexpected) Gateway() bool {
+	return u.Status == http.StatusBadGateway || u.Status == http.StatusServiceUnavailable || u.Status == http.StatusGatewayTimeout
+}
+
 func (u *Unexpected) Error() string {
+	if u.Gateway() {
+		return fmt.Sprintf("something in between (a proxy?) answers %d: the Control Plane behind it is probably down", u.Status)
+	}
 	return fmt.Sprintf("an answer with status %d that no Control Plane gives: %s", u.Status, u.What)
 }
 
@@ -110,7 +118,7 @@ type Uncertain struct {
 
 func (u *Uncertain) Error() string {
 	if u.Restarted {
-		return "the Control Plane was started anew while the command was on its way, which may have been sent"
+		return "the Control Plane was restarted while the command was on its way, which may have been sent"
 	}
 	return "the command may have been sent: " + u.Err.Error()
 }

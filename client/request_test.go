@@ -248,6 +248,7 @@ func TestProblemSentences(t *testing.T) {
 		&Unreachable{io.ErrUnexpectedEOF}:                        "the connection to the Control Plane failed: unexpected EOF",
 		&Uncertain{Key: "k", Err: io.EOF}:                        "the command may have been sent: EOF",
 		&GoAway{Reason: "SHUTDOWN", Message: "bye"}:              "the Control Plane ended the connection (SHUTDOWN): bye",
+		&Unexpected{Status: 503, What: "y"}:                      "something in between (a proxy?) answers 503: the Control Plane behind it is probably down",
 		&UpgradeRefused{403}:                                     "the Client wire was refused with HTTP status 403",
 		fmt.Errorf("x: %w", &Unexpected{Status: 200, What: "y"}): "x: an answer with status 200 that no Control Plane gives: y",
 	} {

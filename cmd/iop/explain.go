@@ -51,7 +51,7 @@ func (a *app) explain(err error) failure {
 		return explainUncertain(uncertain)
 	case errors.As(err, &refused):
 		return a.explainProblem(refused)
-	case errors.As(err, &odd):
+	case errors.As(err, &odd) && !odd.Gateway():
 		return failure{what: odd.Error(), next: "is " + a.address() + " the HTTP port of a Control Plane? It is 18080 unless set otherwise", exit: exitFailed}
 	}
 	return a.explainNetwork(err)
@@ -70,6 +70,7 @@ func (a *app) explainNetwork(err error) failure {
 	var away *client.GoAway
 	var upgrade *client.UpgradeRefused
 	var stranger *tls.CertificateVerificationError
+	var gateway *client.Unexpected
 	where := ""
 	if a.asked != nil {
 		where = fmt.Sprintf(" (%s, %s)", a.asked.using, a.asked.from)
@@ -82,6 +83,8 @@ func (a *app) explainNetwork(err error) failure {
 		return failure{what: away.Error() + where, next: "the same command again later", exit: exitNotNow}
 	case errors.As(err, &upgrade):
 		return failure{what: upgrade.Error() + where, next: "--wire ws://host:port/client; the port is 19080 unless set otherwise", exit: exitNotNow}
+	case errors.As(err, &gateway):
+		return failure{what: gateway.Error() + where, next: "the same command again later; a host in NO_PROXY is asked without the proxy that HTTP_PROXY names", exit: exitNotNow}
 	case errors.As(err, &lost):
 		return failure{what: lost.Error() + where, next: "is it running there? --addr, IOP_ADDR or \"iop context\" say where to ask", exit: exitNotNow}
 	case errors.Is(err, context.DeadlineExceeded):

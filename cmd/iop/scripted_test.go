@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +15,7 @@ import (
 )
 
 // scripted is a Control Plane that answers as a test says: each request to a path gets the path's next answer, and the last one for
-// ever. An answer is a JSON document; an empty one is a refusal.
+// ever. An answer is a JSON document; an empty one is a refusal, and a number the status of a proxy's page.
 type scripted struct {
 	mu      sync.Mutex
 	answers map[string][]string
@@ -26,14 +27,16 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, strings.TrimSuffix(r.URL.Path+"?"+r.URL.RawQuery, "?"))
 	answers := s.answers[r.URL.Path]
-	w.Header().Set("Content-Type", "application/json")
-	if len(answers) == 0 || answers[0] == "" {
-		w.Header().Set("Content-Type", "application/problem+json")
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = fmt.Fprint(w, `{"code":"edge_not_found","detail":"no Edge with this id is known"}`)
-	} else {
-		_, _ = fmt.Fprint(w, answers[0])
+	kind, status, body := "application/problem+json", http.StatusNotFound, `{"code":"edge_not_found","detail":"no Edge with this id is known"}`
+	if len(answers) > 0 && answers[0] != "" {
+		kind, status, body = "application/json", http.StatusOK, answers[0]
+		if page, err := strconv.Atoi(body); err == nil {
+			kind, status, body = "text/html", page, "<html>"
+		}
 	}
+	w.Header().Set("Content-Type", kind)
+	w.WriteHeader(status)
+	_, _ = fmt.Fprint(w, body)
 	if len(answers) > 1 {
 		s.answers[r.URL.Path] = answers[1:]
 	}

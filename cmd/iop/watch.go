@@ -58,7 +58,7 @@ func (a *app) watchEdges(ctx context.Context, repo *client.Repository, q client.
 	}
 	ticks := time.NewTicker(every)
 	defer ticks.Stop()
-	lost := false
+	silence := outage{app: a}
 	for {
 		select {
 		case <-ctx.Done():
@@ -71,14 +71,10 @@ func (a *app) watchEdges(ctx context.Context, repo *client.Repository, q client.
 			return ctx.Err()
 		case err != nil && a.explain(err).exit != exitNotNow:
 			return err
-		case err != nil && !lost:
-			a.say("iop: %s; looking again every %s", a.explain(err).what, span(every))
-			lost = true
-			continue
-		case err != nil:
+		}
+		if silence.after(err, "looking again every "+span(every)); err != nil {
 			continue
 		}
-		lost = false
 		if err := a.showChanges(w.changes(listed, left)); err != nil {
 			return err
 		}

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -124,5 +128,42 @@ func TestWhatAWatchAsksFor(t *testing.T) {
 				t.Errorf("asked for %s, want %s", got, want)
 			}
 		})
+	}
+}
+
+// A watch outlasts a Control Plane that is down behind a proxy. It says so once, and that it is over.
+func TestAWatchOutlastsAProxysPages(t *testing.T) {
+	const edges = `{"edges":[{"edge_id":"a","state":"connected"}],"total":1}`
+	s := &scripted{answers: map[string][]string{"/edges": {edges, "503", "502", "504", edges}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out, talk bytes.Buffer
+	a := testApp()
+	a.stdout, a.stderr = &out, writerFunc(func(b []byte) (int, error) {
+		if strings.Contains(string(b), "again\n") {
+			cancel()
+		}
+		return talk.Write(b)
+	})
+	err := a.watchEdges(ctx, s.repository(t), client.EdgeQuery{}, time.Millisecond)
+	const want = "iop: something in between (a proxy?) answers 503: the Control Plane behind it is probably down; looking again every 1ms\n" +
+		"iop: the Control Plane answers again\n"
+	if !errors.Is(err, context.Canceled) || talk.String() != want || strings.Count(out.String(), "\n") != 1 {
+		t.Errorf("it ends with %v, shows %q and says %q", err, out.String(), talk.String())
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// A proxy in front of a Control Plane that is down is no other server: it can be asked again.
+func TestAProxysPage(t *testing.T) {
+	for status, exit := range map[string]int{"500": exitFailed, "502": exitNotNow, "503": exitNotNow, "504": exitNotNow} {
+		s := &scripted{answers: map[string][]string{"/edges": {status}}}
+		code, _, talk := s.iop(t, "edges", "ls")
+		if code != exit || strings.Contains(talk, "a proxy?") != (exit == exitNotNow) {
+			t.Errorf("%s: exit code %d; it says %s", status, code, talk)
+		}
 	}
 }
