@@ -83,6 +83,9 @@ func (a *app) operationsPage(p *page, found *client.OperationPage) {
 			textOr(o.RequestedBy), clean(o.OperationID), textOr(o.Reason), textOr(o.Message)}
 	}
 	p.grid(operationColumns, rows)
+	if found.NextCursor != nil {
+		p.say("There are more; --limit N shows them.")
+	}
 	if found.Dropped > 0 {
 		p.say("%d older records were forgotten for want of room.", found.Dropped)
 	}

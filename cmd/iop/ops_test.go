@@ -12,6 +12,16 @@ import (
 	"iop/client"
 )
 
+// A table that isn't whole says so.
+func TestOpsLsSaysThatThereAreMore(t *testing.T) {
+	for next, more := range map[string]bool{"null": false, `"o1"`: true} {
+		s := &scripted{answers: map[string][]string{"/fleet/operations": {`{"operations":[{"operation_id":"op"}],"next_cursor":` + next + `}`}}}
+		if _, _, talk := s.iop(t, "ops", "ls", "--limit", "1"); strings.Contains(talk, "There are more; --limit N shows them.") != more {
+			t.Errorf("next_cursor %s: it says %q", next, talk)
+		}
+	}
+}
+
 // However many are asked for, that many are shown, newest first, and the Control Plane is never asked for more than it gives.
 func TestOpsLsShowsAsManyAsAskedFor(t *testing.T) {
 	const kept = 2500
