@@ -27,8 +27,8 @@ func (a *app) completeEdge(cmd *cobra.Command, args []string, begun string) ([]s
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 	defer cancel()
-	found, err := repo.Edges(ctx, client.EdgeQuery{Prefix: begun})
-	if err != nil {
+	found, err := repo.Edges(ctx, client.EdgeQuery{Prefix: begun, Limit: pageSize})
+	if err != nil || found.NextCursor != nil { // from a part of them a shell would complete what only that part has in common
 		return nil, done
 	}
 	var ids []string

@@ -1,6 +1,9 @@
 package main
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // What an Edge calls an operation can't speak to whoever completes it, nor run anything.
 func TestOnlyWordsAreCompleted(t *testing.T) {
@@ -9,5 +12,18 @@ func TestOnlyWordsAreCompleted(t *testing.T) {
 	const want = "node.drain\n모델.load\nx/y:z_1-2\n:4\n"
 	if _, out, _ := s.iop(t, "__complete", "run", "a", ""); out != want {
 		t.Errorf("%q is completed, want %q", out, want)
+	}
+}
+
+// A shell inserts what all ids that it is offered have in common, so that it is offered all or none.
+func TestEdgesAreCompletedOnlyIfAllAreKnown(t *testing.T) {
+	for next, want := range map[string]string{"null": "busan-1\nbusan-2\n:4\n", `"busan-2"`: ":4\n"} {
+		s := &scripted{answers: map[string][]string{"/edges": {`{"edges":[{"edge_id":"busan-1"},{"edge_id":"busan-2"}],"next_cursor":` + next + `}`}}}
+		if _, out, _ := s.iop(t, "__complete", "status", "b"); out != want {
+			t.Errorf("next_cursor %s: %q is completed, want %q", next, out, want)
+		}
+		if got := strings.Join(s.asked, " "); got != "/edges?limit=1000&prefix=b" {
+			t.Errorf("asked for %s", got)
+		}
 	}
 }
