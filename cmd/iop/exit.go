@@ -25,6 +25,7 @@ func exitCodesTopic() *cobra.Command {
        went wrong
   2    a mistake in the command line, the configuration or the request; no Edge was asked for anything
   3    there is an answer, and it is bad: --check found trouble or no Edge at all, or less is free than --min-free
+       (in fleet models, also if no Edge serves a model)
   4    no such Edge, operation or model; no such context to use or remove (an unknown --context is 2)
   5    no token, a wrong one, or one whose role is too low
   6    not now: the Control Plane or the Edge can't be reached, is busy, stops, or did not answer in time; the operation

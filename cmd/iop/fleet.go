@@ -27,7 +27,7 @@ type fleetFilter struct {
 
 func (f *fleetFilter) register(c *cobra.Command) {
 	c.Flags().VarP(&f.labels, "label", "l", "only Edges with this label; may be repeated, and then all must match")
-	c.Flags().Var(&f.maxAge, "max-age", "how old a snapshot may be to count; the other Edges are asked (default 15s)")
+	c.Flags().Var(&f.maxAge, "max-age", "use snapshots up to this old, and ask the Edges that have none (default 15s)")
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "how long Edges have to answer, at most 30s (default 2s)")
 }
 
@@ -38,7 +38,7 @@ func (f *fleetFilter) query() client.FleetQuery {
 func (a *app) fleetSummary() *cobra.Command {
 	var filter fleetFilter
 	var check bool
-	minFree := -1
+	var minFree uint64
 	c := &cobra.Command{
 		Use:   "summary",
 		Short: "Show what the fleet adds up to",
@@ -60,7 +60,7 @@ func (a *app) fleetSummary() *cobra.Command {
 			if err := a.show(view{doc: s, table: func(p *page) { summaryPage(p, s) }}); err != nil {
 				return err
 			}
-			if cmd.Flags().Changed("min-free") && s.Fresh.General.Free < uint64(max(0, minFree)) {
+			if cmd.Flags().Changed("min-free") && s.Fresh.General.Free < minFree {
 				return failure{what: fmt.Sprintf("%d free is less than %d", s.Fresh.General.Free, minFree), next: "iop fleet models", exit: exitDegraded}
 			}
 			if check {
@@ -71,7 +71,7 @@ func (a *app) fleetSummary() *cobra.Command {
 	}
 	filter.register(c)
 	c.Flags().BoolVar(&check, "check", false, "exit with 3 if an Edge is stale or disconnected or did not answer, or no Edge matches")
-	c.Flags().IntVar(&minFree, "min-free", -1, "exit with 3 if the free general capacity is below this")
+	c.Flags().Uint64Var(&minFree, "min-free", 0, "exit with 3 if the free general capacity is below this")
 	return c
 }
 
@@ -98,12 +98,9 @@ func summaryPage(p *page, s *client.FleetSummary) {
 		}
 		rows = append(rows, row)
 	}
-	p.grid([]column{
+	p.grid(append([]column{
 		{name: "TOTAL"}, {name: "EDGES", right: true}, {name: "NODES UP", right: true}, {name: "AVAILABLE", right: true},
-		{name: "IN FLIGHT", right: true}, {name: "CAPACITY", right: true}, {name: "QUEUED", right: true}, {name: "FREE", right: true},
-		{name: "LONG IN FLIGHT", right: true, wide: true}, {name: "LONG CAPACITY", right: true, wide: true},
-		{name: "LONG QUEUED", right: true, wide: true}, {name: "LONG FREE", right: true},
-	}, rows)
+	}, capacityColumns...), rows)
 	p.say("%s", edgeTotals(s.Edges))
 	p.say("%d answered, %d unanswered; the oldest snapshot is %s old", s.Answered, s.Unanswered, millis(s.OldestAgeMS))
 }
@@ -111,6 +108,12 @@ func summaryPage(p *page, s *client.FleetSummary) {
 func totalsRow(name string, t *client.Totals) []string {
 	row := []string{name, number(t.Edges), fmt.Sprintf("%d/%d", t.NodesConnected, t.Nodes), fmt.Sprintf("%d/%d", t.ProvidersAvailable, t.Providers)}
 	return append(row, capacityCells(t.General, t.LongContext, t.ProvidersAvailable)...)
+}
+
+var capacityColumns = []column{
+	{name: "IN FLIGHT", right: true}, {name: "CAPACITY", right: true}, {name: "QUEUED", right: true}, {name: "FREE", right: true},
+	{name: "LONG IN FLIGHT", right: true, wide: true}, {name: "LONG CAPACITY", right: true, wide: true},
+	{name: "LONG QUEUED", right: true, wide: true}, {name: "LONG FREE", right: true},
 }
 
 func capacityCells(general, long client.Capacity, available int) []string {
@@ -123,7 +126,7 @@ func capacityCells(general, long client.Capacity, available int) []string {
 
 func (a *app) fleetModels() *cobra.Command {
 	var filter fleetFilter
-	minFree := -1
+	var minFree uint64
 	c := &cobra.Command{
 		Use:   "models [MODEL]",
 		Short: "Show what serves which model, and how much of it is free",
@@ -159,7 +162,7 @@ more than the fleet has.`,
 		},
 	}
 	filter.register(c)
-	c.Flags().IntVar(&minFree, "min-free", -1, "exit with 3 if the free general capacity of a model shown is below this, or no Edge serves a model")
+	c.Flags().Uint64Var(&minFree, "min-free", 0, "exit with 3 if the free general capacity of a model shown is below this, or no Edge serves a model")
 	return c
 }
 
@@ -216,12 +219,12 @@ func pickModel(all *client.FleetModels, name string) (found bool) {
 	return len(all.Models) > 0
 }
 
-func checkModels(models []*client.ModelCapacity, minFree int) error {
+func checkModels(models []*client.ModelCapacity, minFree uint64) error {
 	if len(models) == 0 {
 		return failure{what: "no Edge says that it serves a model", next: "iop fleet status", exit: exitDegraded}
 	}
 	for _, m := range models {
-		if m.General.Free < uint64(max(0, minFree)) {
+		if m.General.Free < minFree {
 			return failure{what: fmt.Sprintf("%s: %d free is less than %d", clean(m.Model), m.General.Free, minFree), next: "iop fleet status", exit: exitDegraded}
 		}
 	}
@@ -240,10 +243,5 @@ func modelsPage(p *page, models []*client.ModelCapacity, silent string) {
 	for i, m := range models {
 		rows[i] = append([]string{clean(m.Model), number(m.Edges), fmt.Sprintf("%d/%d", m.ProvidersAvailable, m.Providers)}, capacityCells(m.General, m.LongContext, m.ProvidersAvailable)...)
 	}
-	p.grid([]column{
-		{name: "MODEL"}, {name: "EDGES", right: true}, {name: "AVAILABLE", right: true},
-		{name: "IN FLIGHT", right: true}, {name: "CAPACITY", right: true}, {name: "QUEUED", right: true}, {name: "FREE", right: true},
-		{name: "LONG IN FLIGHT", right: true, wide: true}, {name: "LONG CAPACITY", right: true, wide: true},
-		{name: "LONG QUEUED", right: true, wide: true}, {name: "LONG FREE", right: true},
-	}, rows)
+	p.grid(append([]column{{name: "MODEL"}, {name: "EDGES", right: true}, {name: "AVAILABLE", right: true}}, capacityColumns...), rows)
 }
