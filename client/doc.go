@@ -25,6 +25,7 @@
 //   - [*Unreachable]: no complete answer came: no connection, a lost one, or the time was up.
 //   - [*Unexpected]: an answer that no Control Plane gives: something else listens there, or is in between. With [Unexpected.Gateway]
 //     it is a proxy that gets no answer from the Control Plane.
+//   - [*TooLarge]: an answer over the bound. Lists are asked for in smaller pages before it comes to that.
 //   - [*Uncertain]: only for commands: it isn't known whether the command was sent.
 //   - the context's own error, when that ended the call.
 package client

@@ -87,9 +87,13 @@ func (r *Repository) Edge(ctx context.Context, edgeID string) (*Edge, error) {
 	return answer[Edge](ctx, r, request{path: path})
 }
 
-// Edges returns one page.
+// Edges returns one page, of fewer than Limit if that many are too large for an answer.
 func (r *Repository) Edges(ctx context.Context, q EdgeQuery) (*EdgePage, error) {
-	return answer[EdgePage](ctx, r, request{path: "/edges", query: q.values()})
+	return r.edges(ctx, &q)
+}
+
+func (r *Repository) edges(ctx context.Context, q *EdgeQuery) (*EdgePage, error) {
+	return pageOf[EdgePage](ctx, r, &q.Limit, func() request { return request{path: "/edges", query: q.values()} })
 }
 
 // AllEdges yields all Edges from the query's page on, by edge_id, fetching pages as they are needed. After an error it
@@ -97,7 +101,7 @@ func (r *Repository) Edges(ctx context.Context, q EdgeQuery) (*EdgePage, error) 
 func (r *Repository) AllEdges(ctx context.Context, q EdgeQuery) iter.Seq2[*Edge, error] {
 	return all(ctx, q.Cursor, func(ctx context.Context, cursor string) (*EdgePage, error) {
 		q.Cursor = cursor
-		return r.Edges(ctx, q)
+		return r.edges(ctx, &q)
 	})
 }
 

@@ -92,16 +92,21 @@ func (r *Repository) FleetSummary(ctx context.Context, q FleetQuery) (*FleetSumm
 	return answer[FleetSummary](ctx, r, q.request("/fleet/summary"))
 }
 
-// FleetStatus returns one page. Only a query without Cursor makes the Control Plane ask Edges.
+// FleetStatus returns one page, of fewer than Limit if that many are too large for an answer. Only a query without Cursor makes the
+// Control Plane ask Edges.
 func (r *Repository) FleetStatus(ctx context.Context, q FleetQuery) (*FleetStatus, error) {
-	return answer[FleetStatus](ctx, r, q.request("/fleet/status"))
+	return r.fleetStatus(ctx, &q)
+}
+
+func (r *Repository) fleetStatus(ctx context.Context, q *FleetQuery) (*FleetStatus, error) {
+	return pageOf[FleetStatus](ctx, r, &q.Limit, func() request { return q.request("/fleet/status") })
 }
 
 // AllFleetStatus yields all pages from the query's on. After an error it ends.
 func (r *Repository) AllFleetStatus(ctx context.Context, q FleetQuery) iter.Seq2[*FleetStatus, error] {
 	return all(ctx, q.Cursor, func(ctx context.Context, cursor string) (fleetPage, error) {
 		q.Cursor = cursor
-		p, err := r.FleetStatus(ctx, q)
+		p, err := r.fleetStatus(ctx, &q)
 		return fleetPage{p}, err
 	})
 }

@@ -162,7 +162,8 @@ func ended(ctx context.Context, err error) error {
 	return noAnswer(context.Background(), err)
 }
 
-// isFinal tells what stays as it is however often it is tried: a wrong token, or something that is no Control Plane.
+// isFinal tells what stays as it is however often it is tried: a wrong token, something that is no Control Plane, or an answer
+// that is too large.
 func isFinal(err error) bool {
 	var refused *Problem
 	var odd *Unexpected
@@ -172,7 +173,7 @@ func isFinal(err error) bool {
 	case errors.As(err, &odd):
 		return odd.Status < http.StatusInternalServerError
 	}
-	return false
+	return errors.As(err, new(*TooLarge))
 }
 
 func askedToWait(err error) time.Duration {

@@ -72,6 +72,14 @@ type OperationQuery struct {
 	Cursor string // a page's NextCursor
 }
 
+func (q OperationQuery) values() url.Values {
+	v := values{}
+	v.text("state", string(q.State))
+	v.number("limit", q.Limit)
+	v.text("cursor", q.Cursor)
+	return url.Values(v)
+}
+
 // OperationPage is a page of operations.
 type OperationPage struct {
 	Operations []*Operation `json:"operations"`
@@ -91,8 +99,12 @@ func (r *Repository) Operation(ctx context.Context, edgeID, operationID string) 
 	return answer[Operation](ctx, r, request{path: path})
 }
 
-// Operations returns one page.
+// Operations returns one page, of fewer than Limit if that many are too large for an answer.
 func (r *Repository) Operations(ctx context.Context, q OperationQuery) (*OperationPage, error) {
+	return r.operations(ctx, &q)
+}
+
+func (r *Repository) operations(ctx context.Context, q *OperationQuery) (*OperationPage, error) {
 	path := "/fleet/operations"
 	if q.EdgeID != "" {
 		var err error
@@ -100,18 +112,14 @@ func (r *Repository) Operations(ctx context.Context, q OperationQuery) (*Operati
 			return nil, err
 		}
 	}
-	v := values{}
-	v.text("state", string(q.State))
-	v.number("limit", q.Limit)
-	v.text("cursor", q.Cursor)
-	return answer[OperationPage](ctx, r, request{path: path, query: url.Values(v)})
+	return pageOf[OperationPage](ctx, r, &q.Limit, func() request { return request{path: path, query: q.values()} })
 }
 
 // AllOperations yields all records from the query's page on, newest first. After an error it ends.
 func (r *Repository) AllOperations(ctx context.Context, q OperationQuery) iter.Seq2[*Operation, error] {
 	return all(ctx, q.Cursor, func(ctx context.Context, cursor string) (*OperationPage, error) {
 		q.Cursor = cursor
-		return r.Operations(ctx, q)
+		return r.operations(ctx, &q)
 	})
 }
 

@@ -1,9 +1,25 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"iter"
 )
+
+// defaultPage is how many a page has where no limit is given.
+const defaultPage = 100
+
+// pageOf asks for a page, and for half of it as often as the answer is too large. limit is then what fitted.
+func pageOf[V any](ctx context.Context, r *Repository, limit *int, ask func() request) (*V, error) {
+	for {
+		v, err := answer[V](ctx, r, ask())
+		if !errors.As(err, new(*TooLarge)) || *limit == 1 {
+			return v, err
+		}
+		*limit = cmp.Or(*limit, defaultPage) / 2
+	}
+}
 
 // page is one of a list's.
 type page[T any] interface {

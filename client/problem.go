@@ -107,6 +107,11 @@ func unexpected(response *http.Response, what string) error {
 	return &Unexpected{Status: response.StatusCode, What: what}
 }
 
+// TooLarge is an answer over the bound up to which answers are read.
+type TooLarge struct{ Bound int64 } // in bytes
+
+func (t *TooLarge) Error() string { return fmt.Sprintf("the answer is over %d MiB", t.Bound>>20) }
+
 // Uncertain means that it isn't known whether the Control Plane received the command. Sending it again with Key won't run it twice,
 // unless the Control Plane is restarted in between.
 type Uncertain struct {

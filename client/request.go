@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -99,7 +98,7 @@ func (r *Repository) readBody(response *http.Response) ([]byte, error) {
 		return nil, err
 	}
 	if int64(b.Len()) > r.maxAnswer {
-		return nil, unexpected(response, fmt.Sprintf("it is over %d MiB; a smaller limit gives smaller pages", r.maxAnswer>>20))
+		return nil, &TooLarge{Bound: r.maxAnswer}
 	}
 	return b.Bytes(), nil
 }
@@ -121,7 +120,7 @@ func noAnswer(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if odd := (*Unexpected)(nil); errors.As(err, &odd) {
+	if errors.As(err, new(*TooLarge)) {
 		return err
 	}
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -116,9 +118,80 @@ func TestAnswersAreBounded(t *testing.T) {
 	}), Options{Timeout: soon})
 	r.maxAnswer = 2 << 20
 	_, err := r.Edge(within(t), "seoul-1")
-	if odd := (*Unexpected)(nil); !errors.As(err, &odd) || !strings.Contains(err.Error(), "over 2 MiB") {
+	if large := (*TooLarge)(nil); !errors.As(err, &large) || err.Error() != "the answer is over 2 MiB" {
 		t.Errorf("got %v", err)
 	}
+}
+
+// A page that is too large comes in parts; only an item that is too large by itself is an error.
+func TestPagesFit(t *testing.T) {
+	const many, kilobytes = 10, 3
+	for name, list := range map[string]struct {
+		member, item string
+		all          func(r *Repository, limit int) (n int, err error)
+	}{
+		"edges": {"edges", `{"edge_id":"a"}`, func(r *Repository, limit int) (int, error) {
+			return countItems(r.AllEdges(within(t), EdgeQuery{Limit: limit}))
+		}},
+		"operations": {"operations", `{"operation_id":"a"}`, func(r *Repository, limit int) (int, error) {
+			return countItems(r.AllOperations(within(t), OperationQuery{Limit: limit}))
+		}},
+		"statuses": {"statuses", `{"edge_id":"a"}`, func(r *Repository, limit int) (n int, err error) {
+			for p, err := range r.AllFleetStatus(within(t), FleetQuery{Limit: limit}) {
+				if err != nil {
+					return n, err
+				}
+				n += len(p.Statuses)
+			}
+			return n, nil
+		}},
+	} {
+		for _, c := range []struct {
+			limit, bound int // of a page and, in kilobytes, of an answer
+			asked        string
+		}{
+			{8, 30, "8@ 8@8"},
+			{8, 13, "8@ 4@ 4@4 4@8"},
+			{0, 13, "@ 50@ 25@ 12@ 6@ 3@ 3@3 3@6 3@9"},
+			{5, 2, "5@ 2@ 1@"},
+		} {
+			t.Run(fmt.Sprint(name, c), func(t *testing.T) {
+				var asked []string
+				r := serve(t, http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+					asked = append(asked, q.FormValue("limit")+"@"+q.FormValue("cursor"))
+					limit := 100
+					if given := q.FormValue("limit"); given != "" {
+						limit, _ = strconv.Atoi(given)
+					}
+					from, _ := strconv.Atoi(q.FormValue("cursor"))
+					to, next := min(many, from+limit), "null"
+					if to < many {
+						next = fmt.Sprintf(`"%d"`, to)
+					}
+					items := strings.Repeat(","+list.item+strings.Repeat(" ", kilobytes<<10), to-from)[1:]
+					answerJSON(w, 200, "application/json", fmt.Sprintf(`{%q:[%s],"next_cursor":%s}`, list.member, items, next))
+				}), Options{})
+				r.maxAnswer = int64(c.bound << 10)
+				n, err := list.all(r, c.limit)
+				if got := strings.Join(asked, " "); got != c.asked {
+					t.Errorf("asked for %s, want %s", got, c.asked)
+				}
+				if tooLarge := c.bound < kilobytes; errors.As(err, new(*TooLarge)) != tooLarge || !tooLarge && (err != nil || n != many) {
+					t.Errorf("%d items, %v", n, err)
+				}
+			})
+		}
+	}
+}
+
+func countItems[T any](all iter.Seq2[T, error]) (n int, err error) {
+	for _, err := range all {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
 }
 
 func TestNothingWaitsForEver(t *testing.T) {

@@ -38,6 +38,7 @@ func (a *app) explain(err error) failure {
 		uncertain *client.Uncertain
 		refused   *client.Problem
 		odd       *client.Unexpected
+		large     *client.TooLarge
 	)
 	switch {
 	case errors.As(err, &mistake):
@@ -51,6 +52,8 @@ func (a *app) explain(err error) failure {
 		return explainUncertain(uncertain)
 	case errors.As(err, &refused):
 		return a.explainProblem(refused)
+	case errors.As(err, &large):
+		return failure{what: large.Error(), next: "ask for less: one Edge, or those with a --label", exit: exitFailed}
 	case errors.As(err, &odd) && !odd.Gateway():
 		return failure{what: odd.Error(), next: "is " + a.address() + " the HTTP port of a Control Plane? It is 18080 unless set otherwise", exit: exitFailed}
 	}

@@ -74,7 +74,7 @@ func TestEveryErrorSaysWhatToTry(t *testing.T) {
 	a.asked, a.edge = &target{address: "http://h", using: "http://h", from: "from --addr"}, "seoul-1"
 	for _, err := range []error{
 		errors.New("odd"), &usageError{errors.New("x"), "iop status"}, failure{what: "x", next: "y", exit: exitDegraded},
-		&client.Uncertain{Key: "k", Err: errors.New("x")}, &client.Uncertain{Restarted: true}, &client.Unexpected{Status: 404},
+		&client.Uncertain{Key: "k", Err: errors.New("x")}, &client.Uncertain{Restarted: true}, &client.Unexpected{Status: 404}, &client.Unexpected{Status: 503}, &client.TooLarge{Bound: 1 << 20},
 		&client.Unreachable{Err: errors.New("x")}, &client.GoAway{}, &client.UpgradeRefused{Status: 404}, &client.Problem{Code: "newer"},
 	} {
 		f := a.explain(err)
