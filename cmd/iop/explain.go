@@ -148,6 +148,9 @@ func (a *app) explainProblem(p *client.Problem) failure {
 		known = advice{"is this iop of the same release as the Control Plane? iop version --server", exitFailed}
 	}
 	f := failure{what: clean(p.Error()), requestID: p.RequestID, next: a.named(known.next), exit: known.exit}
+	if p.Code == client.InvalidRequest && strings.HasPrefix(p.Detail, "cursor: ") { // nobody but the Control Plane itself gave it
+		f.what, f.next, f.exit = "the Control Plane was restarted while the list was fetched", "the same command again", exitNotNow
+	}
 	if p.EdgeError != nil {
 		f.what += "; the Edge said " + clean(*p.EdgeError)
 	}

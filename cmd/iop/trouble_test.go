@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"iop/client"
+	"iop/internal/testkit"
 )
 
 var testNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -97,5 +98,36 @@ func TestEveryErrorSaysWhatToTry(t *testing.T) {
 	f := a.explain(&client.Problem{Code: client.EdgeTimeout, Operation: &client.Operation{OperationID: "op", EdgeID: "e", State: client.Unknown}})
 	if !strings.HasPrefix(f.next, "iop ops get e op;") {
 		t.Errorf("a command that was sent: try %q", f.next)
+	}
+}
+
+// A restart between two pages of a list is no mistake of whoever asked for it.
+func TestARestartBetweenTwoPages(t *testing.T) {
+	f := &testFleet{}
+	if err := f.start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.stop)
+	for _, id := range []string{"seoul-1", "busan-1"} {
+		if err := f.connect(id, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	repo, err := client.New("http://"+f.daemon.Addresses().HTTP, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(repo.Close)
+	var page *client.FleetStatus
+	testkit.Eventually(t, "a list has a second page", func() bool {
+		page, err = repo.FleetStatus(t.Context(), client.FleetQuery{Limit: 1})
+		return err == nil && page.NextCursor != nil
+	})
+	if err := f.restart(); err != nil {
+		t.Fatal(err)
+	}
+	_, err = repo.FleetStatus(t.Context(), client.FleetQuery{Limit: 1, Cursor: *page.NextCursor})
+	if told := testApp().explain(err); told.exit != exitNotNow || told.what != "the Control Plane was restarted while the list was fetched" {
+		t.Errorf("%v: exit code %d, %s", err, told.exit, told.what)
 	}
 }
