@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"iop/client"
 	"iop/internal/testkit"
 )
 
@@ -121,6 +122,15 @@ func seoulAndProgram(t *testing.T) (*testFleet, string) {
 	if err := f.connect("seoul-1", nil); err != nil {
 		t.Fatal(err)
 	}
+	repo, err := client.New("http://"+f.daemon.Addresses().HTTP, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(repo.Close)
+	testkit.Eventually(t, "seoul-1 is connected", func() bool {
+		_, err := repo.Edge(t.Context(), "seoul-1")
+		return err == nil
+	})
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
