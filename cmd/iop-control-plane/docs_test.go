@@ -103,7 +103,7 @@ func TestLinksInThePackages(t *testing.T) {
 	}
 }
 
-// TestWordsAreExplained: whatever code, reason or state an operator is shown stands in troubleshooting.md as it is shown.
+// TestWordsAreExplained: whatever code, reason, state or kind an operator is shown stands in troubleshooting.md as it is shown.
 func TestWordsAreExplained(t *testing.T) {
 	t.Parallel()
 	spec, err := os.ReadFile("../../httpapi/openapi.yaml")
@@ -111,7 +111,7 @@ func TestWordsAreExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := pages(t)["docs/troubleshooting.md"]
-	for name, first := range map[string]string{"codes": "invalid_request", "reasons": "goodbye", "states of operations": "pending"} {
+	for name, first := range map[string]string{"codes": "invalid_request", "reasons": "goodbye", "states of operations": "pending", "kinds of events": "edge_connected"} {
 		m := regexp.MustCompile(`enum: \[(` + first + `,[^\]]*)\]`).FindSubmatch(spec)
 		if m == nil {
 			t.Fatalf("openapi.yaml has no %s that begin with %s", name, first)
