@@ -136,14 +136,25 @@ func (f *fleetView) keepTroubled() {
 	f.doc.Statuses = slices.DeleteFunc(f.doc.Statuses, func(s *client.Status) bool { return !bad[s.EdgeID] })
 }
 
-// lines are an Edge's status or its fault each.
+// statusLine and faultLine are an Edge in jsonl: what it said or why it said nothing, and what isn't all right with it.
+type statusLine struct {
+	*client.Status
+	Trouble []string `json:"trouble"`
+}
+
+type faultLine struct {
+	client.EdgeFault
+	Trouble []string `json:"trouble"`
+}
+
 func (f *fleetView) lines() []any {
 	lines := make([]any, len(f.rows))
 	for i, row := range f.rows {
+		trouble := append([]string{}, row.trouble...) // [] and not null where there is none
 		if row.status != nil {
-			lines[i] = row.status
+			lines[i] = statusLine{row.status, trouble}
 		} else {
-			lines[i] = client.EdgeFault{EdgeID: row.id, Code: row.fault}
+			lines[i] = faultLine{client.EdgeFault{EdgeID: row.id, Code: row.fault}, trouble}
 		}
 	}
 	return lines

@@ -42,20 +42,22 @@ func list(all []string) string {
 	return clean(strings.Join(all, ","))
 }
 
-// when is how long ago something was, or with --absolute and in wide tables the moment itself.
+// when is how long ago something was; with --absolute, and in all formats but the plain table, it is the moment itself.
 func (a *app) when(t *time.Time) string {
 	switch {
 	case t == nil:
 		return unknown
-	case a.flags.absolute || a.format == wide:
+	case a.inUTC():
 		return moment(*t)
 	}
 	return ago(a.now().Sub(*t))
 }
 
+func (a *app) inUTC() bool { return a.flags.absolute || a.format != plainTable }
+
 // clock is when something in a stream was: the time of day here, with the date if that isn't today's; or as when has it.
 func (a *app) clock(t time.Time) string {
-	if a.flags.absolute || a.format == wide {
+	if a.inUTC() {
 		return moment(t)
 	}
 	t = t.Local()
