@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"iop/cmd/internal/build"
@@ -123,15 +122,9 @@ func askStatus(ctx context.Context, socket string) (*statusReport, error) {
 	return report, nil
 }
 
-// printStatus writes the report for people, and for awk: one provider a line.
+// printStatus writes the report for people: one provider a line.
 func printStatus(out io.Writer, r *statusReport, now time.Time) error {
-	t := table.NewWriter()
-	style := table.StyleDefault
-	style.Options = table.OptionsNoBordersAndSeparators
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
-	style.Format.Header = text.FormatDefault
-	t.SetStyle(style)
-	t.SuppressTrailingSpaces()
+	t := terminal.Table(0)
 	t.AppendHeader(table.Row{"NODE", "STATE", "PROVIDER", "TYPE", "STATUS", "HEALTH", "RUNNING", "WAITING", "LONG RUNNING", "LONG WAITING", "MODELS"})
 	for _, n := range r.Nodes {
 		state := stateOf(n, r.Drained[n.ID])

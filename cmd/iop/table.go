@@ -7,6 +7,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
+
+	"iop/cmd/internal/terminal"
 )
 
 // page is what a table format writes: grids to stdout, and behind them sentences to stderr. So the first line of a list is its
@@ -29,7 +31,7 @@ type column struct {
 	spare int  // a narrow terminal does without the column with the highest number first; 0 stays
 }
 
-// grid writes rows under columns, without lines: it is read by people, and by awk. Without rows it writes nothing.
+// grid writes rows under columns, for people. Without rows it writes nothing.
 func (p *page) grid(columns []column, rows [][]string) {
 	if len(rows) == 0 {
 		return
@@ -65,27 +67,17 @@ func (p *page) details(pairs [][2]string) {
 	p.text.WriteByte('\n')
 }
 
-const gap = "  " // between columns
-
 func (p *page) table() table.Writer {
-	t := table.NewWriter()
-	style := table.StyleDefault
-	style.Options = table.OptionsNoBordersAndSeparators
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", gap
-	style.Box.UnfinishedRow = "…"
-	style.Format.Header = text.FormatDefault
 	if p.looks.terminal && !p.wide {
-		style.Size.WidthMax = p.looks.width
+		return terminal.Table(p.looks.width)
 	}
-	t.SetStyle(style)
-	t.SuppressTrailingSpaces()
-	return t
+	return terminal.Table(0)
 }
 
 // hidden tells which columns aren't shown: those of wide tables, and on a terminal as many spare ones as it takes to fit.
 func (p *page) hidden(columns []column, rows [][]string) []bool {
 	hide := make([]bool, len(columns))
-	used, spare := -len(gap), []int{}
+	used, spare := -len(terminal.Gap), []int{}
 	widths := make([]int, len(columns))
 	for i, c := range columns {
 		if hide[i] = c.wide && !p.wide; hide[i] {
@@ -95,7 +87,7 @@ func (p *page) hidden(columns []column, rows [][]string) []bool {
 		for _, row := range rows {
 			widths[i] = max(widths[i], text.StringWidth(row[i]))
 		}
-		used += widths[i] + len(gap)
+		used += widths[i] + len(terminal.Gap)
 		if c.spare > 0 {
 			spare = append(spare, i)
 		}
@@ -109,7 +101,7 @@ func (p *page) hidden(columns []column, rows [][]string) []bool {
 			break
 		}
 		hide[i] = true
-		used -= widths[i] + len(gap)
+		used -= widths[i] + len(terminal.Gap)
 	}
 	return hide
 }
