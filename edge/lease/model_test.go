@@ -87,7 +87,7 @@ func (m *poolModel) whyNot(c class) error {
 		if !slices.Contains(s.Models, c.model) {
 			continue
 		}
-		if !c.long || s.LongContext > 0 {
+		if !c.long || s.Offline || s.LongContext > 0 {
 			return ErrNoProvider
 		}
 		why = ErrTooLong
@@ -149,6 +149,9 @@ func (m *poolModel) set() {
 					s.Models = []string{}
 				}
 				s.OrdersOnly = rapid.Bool().Draw(m.t, "orders only")
+			}
+			if s.Offline { // as a site shows it
+				s.General, s.LongContext = 0, 0
 			}
 			all = append(all, s)
 			if s.Offline && s.Models == nil {

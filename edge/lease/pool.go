@@ -16,7 +16,7 @@ var (
 	ErrQueueFull = errors.New("the queue is full")
 	// ErrNoModel: no provider serves this model.
 	ErrNoModel = errors.New("no provider serves this model")
-	// ErrTooLong: the model is served, but no provider of it has any long-context capacity.
+	// ErrTooLong: the model is served, but no provider of it has any long-context capacity, nor is one offline that may have some.
 	ErrTooLong = errors.New("no provider of this model takes long context")
 	// ErrNoProvider: the model's providers take no requests now; or a provider that has not reported its models yet may
 	// serve it.
@@ -41,7 +41,7 @@ type Provider struct {
 	Models []string
 	// General is how many requests it takes at once; 0: not known, and so not bounded here.
 	General uint32
-	// LongContext is the same for long context; 0: it takes none.
+	// LongContext is the same for long context; 0: it takes none, or is Offline.
 	LongContext uint32
 	// Offline: it is gone for now. Its leases end.
 	Offline bool
@@ -213,11 +213,12 @@ func (p *Pool) hopeless(c class) error {
 	case len(candidates) == 0:
 		return ErrNoModel
 	}
-	fits := func(candidate *provider) bool { return candidate.fits(c.long) }
-	if !slices.ContainsFunc(candidates, fits) {
+	// What is offline shows no capacity, and may have some when it is back: a caller who is told that its request is too long
+	// doesn't ask again.
+	if !slices.ContainsFunc(candidates, func(candidate *provider) bool { return candidate.Offline || candidate.fits(c.long) }) {
 		return ErrTooLong
 	}
-	if !slices.ContainsFunc(candidates, func(candidate *provider) bool { return p.open(candidate) && fits(candidate) }) {
+	if !slices.ContainsFunc(candidates, func(candidate *provider) bool { return p.open(candidate) && candidate.fits(c.long) }) {
 		return ErrNoProvider
 	}
 	return nil

@@ -178,6 +178,34 @@ func TestAModelIsntUnknownBeforeItsProviderHasTold(t *testing.T) {
 	})
 }
 
+// A caller is told that its request is too long once nobody can have long-context capacity, and not while its provider is away.
+func TestALongRequestIsntTooLongWhileItsProviderIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, f, _ := running(t)
+		long := func() error {
+			l, err := s.Pool().Acquire(t.Context(), "m", true)
+			if err == nil {
+				l.Release()
+			}
+			return err
+		}
+		f.set(func(_ *edge.Node, p *edge.Provider) {
+			p.Health, p.Status, p.General, p.LongContext = edge.Offline, edge.Unavailable, edge.Counters{}, edge.Counters{}
+		})
+		if err := long(); !errors.Is(err, lease.ErrNoProvider) {
+			t.Errorf("while it is gone: %v", err)
+		}
+		f.set(func(_ *edge.Node, p *edge.Provider) { *p = provider("a") })
+		if err := long(); err != nil {
+			t.Errorf("back: %v", err)
+		}
+		f.set(func(_ *edge.Node, p *edge.Provider) { p.LongContext.Capacity = 0 })
+		if err := long(); !errors.Is(err, lease.ErrTooLong) {
+			t.Errorf("without long-context capacity: %v", err)
+		}
+	})
+}
+
 // What was declared can be disabled at once, and what isn't declared any more can't.
 func TestWhatIsDeclaredIsKnownAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
