@@ -32,7 +32,7 @@ type Site struct {
 	moved  chan struct{} // something changed; one note is enough
 
 	telling sync.Mutex
-	known   []lease.Provider // what the pool was told last
+	known   []lease.Provider // what the pool was told last; nil: nothing yet
 }
 
 // New makes a Site.
@@ -88,13 +88,13 @@ func (s *Site) Declared() { s.tellPool() }
 func (s *Site) tellPool() {
 	s.telling.Lock() // what is older must not come to the pool later
 	defer s.telling.Unlock()
-	var now []lease.Provider
+	now := []lease.Provider{} // that there are none is to be told, too
 	for _, n := range s.inner.Nodes() {
 		for _, p := range n.Providers {
 			now = append(now, s.leasable(n, p))
 		}
 	}
-	if !slices.EqualFunc(s.known, now, equalLeasable) {
+	if s.known == nil || !slices.EqualFunc(s.known, now, equalLeasable) {
 		s.known = now
 		s.pool.Set(now)
 	}

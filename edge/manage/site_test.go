@@ -178,6 +178,21 @@ func TestAModelIsntUnknownBeforeItsProviderHasTold(t *testing.T) {
 	})
 }
 
+func TestASiteWithoutProvidersServesNoModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{Site: &fakeSite{}})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { s.Run(ctx, func() {}); close(done) }()
+		synctest.Wait()
+		if _, err := s.Pool().Acquire(t.Context(), "m", false); !errors.Is(err, lease.ErrNoModel) {
+			t.Errorf("it is told %v", err)
+		}
+		cancel()
+		<-done
+	})
+}
+
 // A caller is told that its request is too long once nobody can have long-context capacity, and not while its provider is away.
 func TestALongRequestIsntTooLongWhileItsProviderIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
