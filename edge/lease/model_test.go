@@ -13,6 +13,7 @@ import (
 type poolModel struct {
 	t        *rapid.T
 	pool     *Pool
+	nodes    []string
 	specs    map[Key]Provider
 	drained  map[string]bool
 	disabled map[Key]bool
@@ -132,8 +133,13 @@ func (m *poolModel) leave() {
 func (m *poolModel) set() {
 	before := m.specs
 	m.specs = map[Key]Provider{}
+	m.nodes = nil
 	var all []Provider
 	for _, n := range nodes {
+		if rapid.IntRange(0, 4).Draw(m.t, "node gone") == 0 {
+			continue
+		}
+		m.nodes = append(m.nodes, n)
 		for _, p := range names {
 			if rapid.IntRange(0, 4).Draw(m.t, "gone") == 0 {
 				continue
@@ -160,14 +166,14 @@ func (m *poolModel) set() {
 			m.specs[s.Key] = s
 		}
 	}
-	m.pool.Set(all)
+	m.pool.Set(m.nodes, all)
 	for key := range m.disabled {
 		if _, known := m.specs[key]; !known {
 			delete(m.disabled, key)
 		}
 	}
 	for node := range m.drained {
-		if !m.knows(node) {
+		if !slices.Contains(m.nodes, node) {
 			delete(m.drained, node)
 		}
 	}
@@ -184,17 +190,13 @@ func (m *poolModel) set() {
 	})
 }
 
-func (m *poolModel) knows(node string) bool {
-	return m.specs[Key{node, "a"}].Node != "" || m.specs[Key{node, "b"}].Node != ""
-}
-
 func (m *poolModel) order() {
 	key := Key{rapid.SampledFrom(nodes).Draw(m.t, "node"), rapid.SampledFrom(names).Draw(m.t, "provider")}
 	_, known := m.specs[key]
 	yes := rapid.Bool().Draw(m.t, "open")
 	if rapid.Bool().Draw(m.t, "whole node") {
-		known = m.knows(key.Node)
-		order := m.pool.Drain
+		known = slices.Contains(m.nodes, key.Node)
+		order := func(node string) bool { return m.pool.Drain(node) != 0 }
 		if yes {
 			order = m.pool.Resume
 		}

@@ -74,6 +74,7 @@ type Pool struct {
 	prefix  string // of lease ids: those of an earlier process mean nothing in this one
 
 	mu        sync.Mutex
+	nodes     []string
 	providers map[Key]*provider
 	byModel   map[string][]*provider // by key
 	untold    bool                   // there may be models that nobody has told of yet

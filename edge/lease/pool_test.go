@@ -24,8 +24,17 @@ func on(node, name string, capacity uint32, models ...string) Provider {
 
 func poolOf(queue int, providers ...Provider) *Pool {
 	p := New(Options{Queue: queue})
-	p.Set(providers)
+	set(p, providers)
 	return p
+}
+
+// set gives a pool providers, and no nodes but theirs.
+func set(p *Pool, providers []Provider) {
+	var nodes []string
+	for _, on := range providers {
+		nodes = append(nodes, on.Node)
+	}
+	p.Set(nodes, providers)
 }
 
 func acquire(t *testing.T, p *Pool, model string) *Lease {
@@ -151,7 +160,7 @@ func TestAModelIsntUnknownWhileItsProviderIsGone(t *testing.T) {
 	} {
 		p := New(Options{Queue: 1})
 		for _, providers := range c.sets {
-			p.Set(providers)
+			set(p, providers)
 		}
 		if _, err := p.Acquire(t.Context(), "m", false); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -167,16 +176,32 @@ func TestADrainAfterAResumeIsAnother(t *testing.T) {
 	if p.DrainOf("n") != 0 {
 		t.Error("it is drained")
 	}
-	p.Drain("n")
-	first := p.DrainOf("n")
-	p.Drain("n")
-	if first == 0 || p.DrainOf("n") != first {
-		t.Errorf("drained twice the drain is %d, and was %d", p.DrainOf("n"), first)
+	first := p.Drain("n")
+	if again := p.Drain("n"); first == 0 || again != first || p.DrainOf("n") != first {
+		t.Errorf("drained twice the drain is %d, and was %d", again, first)
 	}
 	p.Resume("n")
-	p.Drain("n")
-	if again := p.DrainOf("n"); again == 0 || again == first {
+	if again := p.Drain("n"); again == 0 || again == first {
 		t.Errorf("after a resume the drain is %d, and was %d", again, first)
+	}
+}
+
+// A node may have no providers for a while: its agent says so, or has never said any.
+func TestADrainIsOfTheNodeWhateverItsProviders(t *testing.T) {
+	p := New(Options{})
+	node := []string{"n"}
+	p.Set(node, nil)
+	drain := p.Drain("n")
+	if drain == 0 || p.Drain("other") != 0 {
+		t.Errorf("the drain is %d", drain)
+	}
+	for _, providers := range [][]Provider{{on("n", "a", 1, "m")}, nil, {on("n", "a", 1, "m")}} {
+		if p.Set(node, providers); p.DrainOf("n") != drain {
+			t.Errorf("with %d providers the drain is %d, and was %d", len(providers), p.DrainOf("n"), drain)
+		}
+	}
+	if p.Set(nil, nil); p.DrainOf("n") != 0 || p.Resume("n") {
+		t.Error("it is drained, though it isn't declared")
 	}
 }
 
@@ -214,7 +239,7 @@ func TestNothingIsLostUnderStress(t *testing.T) {
 	callers.Wait()
 	close(stop)
 	unrest.Wait()
-	p.Set(both)
+	set(p, both)
 	for key, load := range p.Loads() {
 		if load != (Load{}) {
 			t.Errorf("at the end %v counts %+v", key, load)
@@ -234,9 +259,9 @@ func disturb(p *Pool, all []Provider, stop <-chan struct{}) {
 		}
 		switch rand.IntN(6) {
 		case 0:
-			p.Set(all[:1])
+			set(p, all[:1])
 		case 1:
-			p.Set(all)
+			set(p, all)
 		case 2:
 			p.Drain("n1")
 		case 3:

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -59,9 +60,9 @@ func (p *Pool) hasCapacity(o *provider, long bool) bool {
 	return o.General == 0 || o.general < o.General
 }
 
-// Set replaces all providers; each key may be there only once. Leases on providers that are no longer there, or are
-// offline, end with ErrGone.
-func (p *Pool) Set(providers []Provider) {
+// Set replaces all nodes and providers. nodes are the ids of all of them, those without providers too; each provider may be there only
+// once. Leases on providers that are no longer there, or are offline, end with ErrGone.
+func (p *Pool) Set(nodes []string, providers []Provider) {
 	p.mu.Lock()
 	known := make(map[Key]*provider, len(providers))
 	byModel, untold := map[string][]*provider{}, false
@@ -86,7 +87,7 @@ func (p *Pool) Set(providers []Provider) {
 	for _, of := range byModel {
 		slices.SortFunc(of, func(a, b *provider) int { return compareKeys(a.Key, b.Key) })
 	}
-	p.providers, p.byModel, p.untold = known, byModel, untold
+	p.nodes, p.providers, p.byModel, p.untold = slices.Clone(nodes), known, byModel, untold
 	p.forgetOrders()
 	var ended []*Lease
 	for _, l := range p.live {
@@ -106,20 +107,8 @@ func (p *Pool) Set(providers []Provider) {
 // forgetOrders drops what was ordered about nodes and providers that aren't known any more, so that the orders stay
 // bounded by what is.
 func (p *Pool) forgetOrders() {
-	for key := range p.disabled {
-		if p.providers[key] == nil {
-			delete(p.disabled, key)
-		}
-	}
-	nodes := map[string]bool{}
-	for key := range p.providers {
-		nodes[key.Node] = true
-	}
-	for node := range p.drained {
-		if !nodes[node] {
-			delete(p.drained, node)
-		}
-	}
+	maps.DeleteFunc(p.disabled, func(key Key, _ bool) bool { return p.providers[key] == nil })
+	maps.DeleteFunc(p.drained, func(node string, _ uint64) bool { return !slices.Contains(p.nodes, node) })
 }
 
 // Models returns the models that are served, sorted.
@@ -136,15 +125,26 @@ func (p *Pool) Models() []string {
 	return models
 }
 
-// Drain stops giving leases on a node's providers, until Resume. Live leases go on. It returns false when no provider of
-// such a node is known.
-func (p *Pool) Drain(node string) bool {
-	return p.order(func() bool { return p.setDrained(node, true) })
+// Drain stops giving leases on a node's providers, also on those that come later, until Resume. Live leases go on. It returns the
+// number of the drain, as DrainOf does; 0 when the node isn't known.
+func (p *Pool) Drain(node string) (drain uint64) {
+	p.order(func() (known bool) {
+		if known = slices.Contains(p.nodes, node); known && p.drained[node] == 0 {
+			p.drains++
+			p.drained[node] = p.drains
+		}
+		drain = p.drained[node]
+		return known
+	})
+	return drain
 }
 
-// Resume undoes Drain.
+// Resume undoes Drain. It returns false when the node isn't known.
 func (p *Pool) Resume(node string) bool {
-	return p.order(func() bool { return p.setDrained(node, false) })
+	return p.order(func() (known bool) {
+		delete(p.drained, node)
+		return slices.Contains(p.nodes, node)
+	})
 }
 
 // Disable stops giving leases on a provider, until Enable. Live leases go on. It returns false when the provider isn't known.
@@ -160,27 +160,6 @@ func (p *Pool) order(change func() bool) bool {
 	p.mu.Unlock()
 	p.changed()
 	return known
-}
-
-func (p *Pool) setDrained(node string, drained bool) (known bool) {
-	for key := range p.providers {
-		if key.Node == node {
-			p.markDrained(node, drained)
-			return true
-		}
-	}
-	return false
-}
-
-// markDrained gives a drain its number, unless the node is drained already.
-func (p *Pool) markDrained(node string, drained bool) {
-	switch {
-	case !drained:
-		delete(p.drained, node)
-	case p.drained[node] == 0:
-		p.drains++
-		p.drained[node] = p.drains
-	}
 }
 
 func (p *Pool) setDisabled(key Key, disabled bool) (known bool) {

@@ -29,11 +29,12 @@ func (s *Site) drain(ctx context.Context, c *edge.Command) (map[string]any, erro
 	if err != nil {
 		return nil, err
 	}
-	if !s.pool.Drain(c.NodeID) {
+	drain := s.pool.Drain(c.NodeID)
+	if drain == 0 {
 		return nil, unknownNode(c.NodeID)
 	}
 	began := time.Now()
-	left, err := s.waitEmpty(ctx, c, deadline)
+	left, err := s.waitEmpty(ctx, c, drain, deadline)
 	result := map[string]any{"node_id": c.NodeID, "in_flight": left.requests, "waited_seconds": time.Since(began).Seconds()}
 	if unknown := left.unknown(); len(unknown) > 0 {
 		result["in_flight"], result["unknown"] = nil, unknown
@@ -44,9 +45,9 @@ func (s *Site) drain(ctx context.Context, c *edge.Command) (map[string]any, erro
 	return result, err
 }
 
-// waitEmpty waits until nothing runs at a node, and gives what does still.
-func (s *Site) waitEmpty(ctx context.Context, c *edge.Command, deadline time.Duration) (left work, err error) {
-	drain, since := s.pool.DrainOf(c.NodeID), time.Now().Add(heardAfter)
+// waitEmpty waits until nothing runs at a node that is in a drain, and gives what does still.
+func (s *Site) waitEmpty(ctx context.Context, c *edge.Command, drain uint64, deadline time.Duration) (left work, err error) {
+	since := time.Now().Add(heardAfter)
 	over := time.NewTimer(deadline)
 	defer over.Stop()
 	look := time.NewTicker(drainLook)

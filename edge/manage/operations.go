@@ -28,7 +28,7 @@ func unknownNode(id string) error {
 	if id == "" {
 		return edge.Rejected("The command needs a node_id.")
 	}
-	return edge.Rejected(fmt.Sprintf("This Edge has no node %.128q with providers.", id))
+	return edge.Rejected(fmt.Sprintf("This Edge has no node %.128q.", id))
 }
 
 func (s *Site) resume(_ context.Context, c *edge.Command) (map[string]any, error) {

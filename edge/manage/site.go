@@ -32,7 +32,9 @@ type Site struct {
 	moved  chan struct{} // something changed; one note is enough
 
 	telling sync.Mutex
-	known   []lease.Provider // what the pool was told last; nil: nothing yet
+	told    bool             // the pool was told something
+	nodes   []string         // what it was told last
+	known   []lease.Provider // the same
 }
 
 // New makes a Site.
@@ -84,19 +86,21 @@ func (s *Site) note() {
 // Declared is called after the nodes were declared anew, so that the pool knows them when it returns.
 func (s *Site) Declared() { s.tellPool() }
 
-// tellPool gives the pool the providers as they are now, if that is news.
+// tellPool gives the pool the nodes and providers as they are now, if that is news.
 func (s *Site) tellPool() {
 	s.telling.Lock() // what is older must not come to the pool later
 	defer s.telling.Unlock()
-	now := []lease.Provider{} // that there are none is to be told, too
+	var nodes []string
+	var now []lease.Provider
 	for _, n := range s.inner.Nodes() {
+		nodes = append(nodes, n.ID)
 		for _, p := range n.Providers {
 			now = append(now, s.leasable(n, p))
 		}
 	}
-	if s.known == nil || !slices.EqualFunc(s.known, now, equalLeasable) {
-		s.known = now
-		s.pool.Set(now)
+	if !s.told || !slices.Equal(s.nodes, nodes) || !slices.EqualFunc(s.known, now, equalLeasable) {
+		s.told, s.nodes, s.known = true, nodes, now
+		s.pool.Set(nodes, now)
 	}
 }
 

@@ -50,7 +50,7 @@ func newSiteAt(t *testing.T, path string, o Options, engine http.HandlerFunc, sp
 	if specs == nil {
 		specs = []lease.Provider{{Key: key, Models: []string{"m"}, General: 1}}
 	}
-	s.pool.Set(specs)
+	s.pool.Set([]string{key.Node}, specs)
 	base, err := url.Parse(s.engine.URL + path)
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestWhoeverEndsTheLeaseIsNamed(t *testing.T) {
 		code string
 	}{
 		"an operator": {func(p *lease.Pool) { p.Cancel(p.Live()[0].ID) }, "cancelled"},
-		"its node":    {func(p *lease.Pool) { p.Set(nil) }, "provider_gone"},
+		"its node":    {func(p *lease.Pool) { p.Set(nil, nil) }, "provider_gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, Options{}, stuck)
