@@ -28,8 +28,9 @@ type Provider struct {
 	Health      Health
 	General     Counters
 	LongContext Counters
-	// LoadAt is when it was asked for the load in General and LongContext; zero: it exports no load, and their InFlight and
-	// Queued are 0 and mean nothing. If only LoadAt is newer, the Provider has not changed.
+	// LoadAt is when it was asked for the load in General and LongContext; zero: it tells none, and their InFlight and
+	// Queued are 0 and mean nothing. One that is Offline has it when nothing runs there, since it refused the connection.
+	// If only LoadAt is newer, the Provider has not changed.
 	LoadAt time.Time
 }
 

@@ -50,9 +50,10 @@ func newProber(p *ProbedProvider, timeout time.Duration, client *http.Client) (*
 // probe asks whether the provider is alive, and what else it can tell. Only the first is a matter of life: a provider that
 // answers but doesn't tell its numbers this time is online.
 func (p *prober) probe(ctx context.Context) answer {
+	began := time.Now()
 	if err := p.backend.Alive(ctx); err != nil {
 		p.told = time.Time{} // it may come back as another
-		return answer{err: err}
+		return answer{err: err, at: began}
 	}
 	modelsErr, slotsErr := p.askRarely(ctx)
 	a := answer{models: p.models, modelsErr: modelsErr, slots: p.slots, slotsErr: slotsErr, at: time.Now()}

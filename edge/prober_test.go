@@ -79,7 +79,7 @@ func TestProberOverHTTP(t *testing.T) {
 		t.Errorf("without numbers it is %+v", a)
 	}
 	f.alive.Store(false)
-	if a := p.probe(t.Context()); a.err == nil {
+	if a := p.probe(t.Context()); a.err == nil || a.at.IsZero() {
 		t.Errorf("dead it is %+v", a)
 	}
 	f.alive.Store(true)

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"errors"
 	"time"
 
 	"iop/edge/backend"
@@ -11,7 +12,7 @@ type answer struct {
 	err       error
 	load      *backend.Load // nil: it answers, but didn't tell this time
 	loadErr   error         // why it didn't
-	at        time.Time     // when it was asked for its load
+	at        time.Time     // when it was asked for its load; if it doesn't answer, when it was asked at all
 	models    []string      // as last told; nil: not told
 	modelsErr error         // why they weren't told this time
 	slots     uint32        // as last told; 0: not told
@@ -44,6 +45,7 @@ type providerState struct {
 	load      backend.Load
 	loadAt    time.Time // when load was asked for; zero: it was never told
 	mute      int       // answers in a row without a load
+	refusedAt time.Time // when one that is offline was asked last, if it refused the connection
 
 	suspicion suspicion // degraded, as long as it answers
 }
@@ -56,6 +58,9 @@ func (s *providerState) take(a answer, now time.Time) {
 			return
 		}
 		*s = providerState{asked: true}
+		if errors.Is(a.err, backend.ErrRefused) {
+			s.refusedAt = a.at
+		}
 		return
 	}
 	s.asked, s.online, s.doubted = true, true, false
@@ -85,6 +90,7 @@ func (s *providerState) view(p *ProbedProvider) Provider {
 		v.Models = s.models
 	}
 	if !s.online {
+		v.LoadAt = s.refusedAt // nobody listens, so nothing runs; one that doesn't answer may be at work
 		return v
 	}
 	capacity := p.Capacity

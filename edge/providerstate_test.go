@@ -136,7 +136,8 @@ func TestNextProbe(t *testing.T) {
 	}
 }
 
-// A load is as old as the question that it answers, and a provider that exports none has none.
+// A load is as old as the question that it answers, and a provider that exports none has none. One that refuses connections
+// has none that runs.
 func TestALoadHasItsTime(t *testing.T) {
 	spec := &ProbedProvider{ID: "p", Type: "vllm"}
 	at := func(n int64) time.Time { return time.Unix(n, 0) }
@@ -149,7 +150,10 @@ func TestALoadHasItsTime(t *testing.T) {
 		"lost":                {[]answer{told(1), {at: at(2)}, {at: at(3)}}, at(1)},
 		"lost from the start": {[]answer{{at: at(1)}}, time.Time{}},
 		"not exported":        {[]answer{told(1), {load: &backend.Load{}, at: at(2)}}, at(1)},
-		"offline":             {[]answer{told(1), {err: backend.ErrTimeout}, {err: backend.ErrTimeout}}, time.Time{}},
+		"doesn't answer":      {[]answer{told(1), {err: backend.ErrTimeout, at: at(2)}, {err: backend.ErrTimeout, at: at(3)}}, time.Time{}},
+		"refuses connections": {[]answer{told(1), {err: backend.ErrRefused, at: at(2)}, {err: backend.ErrRefused, at: at(3)}}, at(3)},
+		"refused them once":   {[]answer{{err: backend.ErrRefused, at: at(1)}, {err: backend.ErrTimeout, at: at(2)}}, time.Time{}},
+		"is back, and lost":   {[]answer{{err: backend.ErrRefused, at: at(1)}, {at: at(2)}}, time.Time{}},
 		"exports none":        {[]answer{{load: &backend.Load{}, at: at(1)}}, time.Time{}},
 	} {
 		var s providerState

@@ -145,12 +145,15 @@ func TestANodeWithoutOwnerStaysInTheStatement(t *testing.T) {
 	want.Connected = true
 	want.Providers = append(want.Providers, provider(8, 1)...)
 	compare("ready")
-	told := append(provider(9, 0), edge.Provider{ID: "d", Type: "tgi", Status: edge.Unavailable, Health: edge.Offline, General: edge.Counters{Capacity: 4}})
+	refused := time.Unix(1000, 0)
+	told := append(provider(9, 0), edge.Provider{ID: "d", Type: "tgi", Status: edge.Unavailable, Health: edge.Offline, General: edge.Counters{Capacity: 4}, LoadAt: refused})
 	table.update("n", token, told)
+	want.Providers[0].LoadAt = refused
 	want.Providers[1] = provider(9, 0)[0]
 	compare("updated: what is offline has no numbers, and keeps the declared models")
 	table.close("n", token)
 	want.Connected = false
+	want.Providers[0].LoadAt = time.Time{}
 	want.Providers[1] = off("p", "vllm", "m")
 	compare("gone")
 

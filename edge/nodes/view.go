@@ -90,8 +90,13 @@ func (v *view) labels() map[string]string {
 
 // shown is a provider as it was told; one that is offline has no numbers, whatever was told.
 func shown(p edge.Provider, connected bool) edge.Provider {
-	if !connected || p.Health == edge.Offline {
+	if !connected {
 		return offline(p)
+	}
+	if p.Health == edge.Offline {
+		loadAt := p.LoadAt
+		p = offline(p)
+		p.LoadAt = loadAt
 	}
 	return p
 }

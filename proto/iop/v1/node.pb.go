@@ -501,7 +501,7 @@ func (x *NodeUpdate) GetLoads() []*NodeLoad {
 }
 
 // NodeLoad tells how old the in_flight and queued of a provider are. Those of one without it are 0 for want of better ones,
-// or of no known age.
+// or of no known age. One that is offline has it if it refuses connections, so that nothing runs there.
 type NodeLoad struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	ProviderId string                 `protobuf:"bytes,1,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
