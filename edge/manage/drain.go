@@ -55,9 +55,10 @@ func (s *Site) waitEmpty(ctx context.Context, c *edge.Command, drain uint64, dea
 	var most, said uint64
 	var saidAt time.Time
 	for late := false; ; {
-		left = s.workAt(c.NodeID, since)
+		var declared bool
+		left, declared = s.workAt(c.NodeID, since)
 		switch {
-		case s.pool.DrainOf(c.NodeID) != drain: // after the look: what it saw was drained
+		case !declared, s.pool.DrainOf(c.NodeID) != drain: // after the look: what it saw was drained
 			return left, edge.Failed("The node was resumed, or declared anew, before it was empty.")
 		case left.none():
 			return left, nil

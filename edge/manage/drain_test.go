@@ -83,26 +83,40 @@ func TestADrainBelievesNoZeroThatSaysNothing(t *testing.T) {
 			return func(string) time.Time { return began.Add(time.Since(began).Truncate(interval)) }
 		}
 	}
+	never := func() func(string) time.Time { return func(string) time.Time { return time.Time{} } }
+	late := func() func(string) time.Time {
+		at := time.Now().Add(7 * time.Second)
+		return func(string) time.Time {
+			if time.Now().Before(at) {
+				return time.Time{}
+			}
+			return at
+		}
+	}
+	as := func(*edge.Provider) {}
+	off := func(p *edge.Provider) { *p = edge.Provider{ID: "b", Health: edge.Offline, Status: edge.Unavailable} }
+	const notYet = unknown + "it has told no load after the drain."
 	for name, c := range map[string]struct {
-		loadAt  func() func(string) time.Time
-		offline bool
-		want    string
-		took    time.Duration // at least, and a look more at most
+		loadAt func() func(string) time.Time
+		change func(*edge.Provider)
+		want   string
+		took   time.Duration // at least, and a look more at most
 	}{
-		"told all the time":        {probed(time.Nanosecond), false, "", time.Second},
-		"told every 5 s":           {probed(5 * time.Second), false, "", 5 * time.Second},
-		"told before it alone":     {probed(time.Hour), false, unknown + "it has told no load after the drain.", 30 * time.Second},
-		"told nothing":             {func() func(string) time.Time { return func(string) time.Time { return time.Time{} } }, false, unknown + "it tells no load.", 0},
-		"told nothing, and is off": {func() func(string) time.Time { return func(string) time.Time { return time.Time{} } }, true, "", 0},
+		"told all the time":               {probed(time.Nanosecond), as, "", time.Second},
+		"told every 5 s":                  {probed(5 * time.Second), as, "", 5 * time.Second},
+		"told before it alone":            {probed(time.Hour), as, notYet, 30 * time.Second},
+		"told nothing":                    {never, as, unknown + "it tells no load.", 0},
+		"told nothing that could be read": {never, func(p *edge.Provider) { p.Status = "" }, notYet, 30 * time.Second},
+		"read at last":                    {late, func(p *edge.Provider) { p.Status = "" }, "", 7 * time.Second},
+		"doesn't answer":                  {never, off, notYet, 30 * time.Second},
+		"refuses connections":             {probed(time.Nanosecond), off, "", time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, f, _ := running(t)
 				f.mu.Lock()
 				f.nodes[0].Providers[1].General.InFlight = 0
-				if c.offline {
-					f.nodes[0].Providers[1] = edge.Provider{ID: "b", Health: edge.Offline, Status: edge.Unavailable}
-				}
+				c.change(&f.nodes[0].Providers[1])
 				f.loadAt = c.loadAt()
 				f.mu.Unlock()
 				result, err, took := drained(t, s, 30)
@@ -162,6 +176,63 @@ func TestADrainWaitsForAnAgentThatHasGone(t *testing.T) {
 			}
 		})
 	})
+}
+
+// A node whose agent has never told of a provider may have some, and they may be at work.
+func TestADrainWaitsForAnAgentThatHasToldNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		comes time.Duration
+		want  string
+	}{
+		"it comes, and has none": {10 * time.Second, ""},
+		"it doesn't come":        {time.Hour, "What runs at n isn't known, since it has told no load after the drain."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, f, _ := running(t)
+				f.set(func(n *edge.Node, _ *edge.Provider) { *n = edge.Node{ID: "n", Announced: true} })
+				comes := time.AfterFunc(c.comes, func() {
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					f.nodes = []edge.Node{{ID: "n", Announced: true, Connected: true}}
+				})
+				defer comes.Stop()
+				result, err, took := drained(t, s, 30)
+				if want := min(c.comes, 30*time.Second); took < want || took > want+drainLook {
+					t.Errorf("it took %v", took)
+				}
+				if c.want == "" && (err != nil || result["in_flight"] != uint64(0)) ||
+					c.want != "" && (err == nil || err.Error() != c.want || fmt.Sprint(result["unknown"]) != "[n]") {
+					t.Errorf("it ended with %v, %v", result, err)
+				}
+			})
+		})
+	}
+}
+
+// For a moment, what isn't declared any more has gone from the site and not from the pool.
+func TestADrainIsntFooledByANewDeclaration(t *testing.T) {
+	for name, c := range map[string]struct {
+		now  []edge.Node
+		want string
+	}{
+		"without the provider": {[]edge.Node{{ID: "n"}}, "1 request still runs after 0s"},
+		"without the node":     {nil, "The node was resumed, or declared anew, before it was empty."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, f, _ := running(t)
+				acquire(t, s)
+				synctest.Wait() // the pool hears of nodes again in a tellGap
+				f.mu.Lock()
+				f.nodes = c.now
+				f.mu.Unlock()
+				if result, err, _ := drained(t, s, 0); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+					t.Errorf("it ended with %v, %v", result, err)
+				}
+			})
+		})
+	}
 }
 
 func TestADrainSaysWhatRunsAndWhatIsntKnown(t *testing.T) {

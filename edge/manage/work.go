@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"slices"
 	"time"
 
 	"iop/edge"
@@ -11,30 +12,45 @@ import (
 type work struct {
 	requests uint64
 	untold   []string // providers that tell no load at all
-	unheard  []string // providers that have told none since the time that counts
+	unheard  []string // providers that have told none since the time that counts; or the node itself, if it has told of no provider
 }
 
-// workAt looks at a node. That a load is 0 counts when it was asked for since then.
-func (s *Site) workAt(nodeID string, since time.Time) (w work) {
-	for _, n := range s.Nodes() {
-		if n.ID != nodeID {
-			continue
-		}
-		for _, p := range n.Providers {
-			w.requests += requestsAt(p)
-			switch {
-			case s.leased(n.ID, p.ID), requestsAt(p) > 0:
-			case n.Announced && !n.Connected: // its agent has gone, which ends nothing that runs there
-				w.unheard = append(w.unheard, p.ID)
-			case p.Health == edge.Offline:
-			case p.LoadAt.IsZero():
-				w.untold = append(w.untold, p.ID)
-			case p.LoadAt.Before(since):
-				w.unheard = append(w.unheard, p.ID)
-			}
+// workAt looks at a node; declared is false when there is none any more. That a load is 0 counts when it was asked for since
+// then.
+func (s *Site) workAt(nodeID string, since time.Time) (w work, declared bool) {
+	for key, l := range s.pool.Loads() { // of the pool's own providers: one that isn't declared any more has its leases for a moment still
+		if key.Node == nodeID {
+			w.requests += uint64(l.InFlight) + uint64(l.LongInFlight)
 		}
 	}
-	return w
+	nodes := s.inner.Nodes() // Nodes shows the status of what is drained as unavailable
+	i := slices.IndexFunc(nodes, func(n edge.Node) bool { return n.ID == nodeID })
+	if i < 0 {
+		return w, false
+	}
+	n := nodes[i]
+	if n.Announced && !n.Connected && len(n.Providers) == 0 {
+		w.unheard = append(w.unheard, n.ID)
+	}
+	for _, p := range n.Providers {
+		if !s.leased(n.ID, p.ID) {
+			w.add(p, since)
+		}
+	}
+	return w, true
+}
+
+// add counts what runs at a provider by its load.
+func (w *work) add(p edge.Provider, since time.Time) {
+	requests := requestsAt(p)
+	w.requests += requests
+	switch {
+	case requests > 0:
+	case p.LoadAt.IsZero() && p.Health != edge.Offline && p.Status != "":
+		w.untold = append(w.untold, p.ID)
+	case p.LoadAt.Before(since): // as a load of no time is, which may be told yet
+		w.unheard = append(w.unheard, p.ID)
+	}
 }
 
 func requestsAt(p edge.Provider) uint64 {
