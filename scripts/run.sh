@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds and runs the Control Plane in dev mode with a made-up fleet beside it, until Ctrl-C or SIGTERM.
+# Builds and runs the Control Plane in dev mode with a demo fleet beside it, until Ctrl-C or SIGTERM.
 # Leaves nothing behind: no process, no file outside bin/. For a larger fleet: EDGES=20 make run; for another fate: SEED=7 make run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -56,7 +56,7 @@ set +m
 
 cat <<TEXT
 
-A Control Plane and a made-up fleet are running. Try, in another terminal:
+A Control Plane and a demo fleet are running. Try, in another terminal:
 
   curl -s $http/fleet/summary
   curl -s $http/edges/seoul-1/status

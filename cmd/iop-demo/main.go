@@ -1,4 +1,4 @@
-// Command iop-demo runs a small made-up fleet against a Control Plane: a few Edges in one process, with nodes that
+// Command iop-demo runs a small demo fleet against a Control Plane: a few Edges in one process, with nodes that
 // live a little. It is what "make run" shows.
 package main
 
