@@ -96,6 +96,7 @@ func (l *oplog) update(e *entry, next *Operation) {
 	if !e.listed {
 		l.kept += grown
 		l.letGo(e)
+		l.boundKept()
 		return
 	}
 	l.bytes += grown
@@ -169,6 +170,11 @@ func (l *oplog) drop(id string) {
 	l.unlist(e)
 	l.kept += e.op.bytes()
 	l.letGo(e)
+	l.boundKept()
+}
+
+// boundKept drops keys while what they keep is too much.
+func (l *oplog) boundKept() {
 	for l.kept > l.maxBytes && len(l.keyOrder) > 0 {
 		l.dropOldestKey()
 	}

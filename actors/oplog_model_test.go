@@ -15,6 +15,7 @@ import (
 // modelLog is the audit's rules over plain lists.
 type modelLog struct {
 	opts    AuditOptions
+	most    int        // bytes, of those listed and of those only kept
 	ops     []*modelOp // all that were ever added and not refused, oldest first
 	keys    []modelKey // oldest first
 	dropped map[string]int
@@ -23,6 +24,7 @@ type modelLog struct {
 type modelOp struct {
 	id, edge string
 	state    OperationState
+	bytes    int
 	listed   bool
 }
 
@@ -46,13 +48,39 @@ func (m *modelLog) shrink(edge string) {
 		edge string
 		most int
 	}{{edge, m.opts.EdgeBuffer}, {"", m.opts.FleetBuffer}} {
-		for list := m.listed(scope.edge); len(list) > scope.most; list = m.listed(scope.edge) {
+		tooMany := func(list []*modelOp) bool {
+			return len(list) > scope.most || scope.edge == "" && len(list) > 1 && bytesOf(list) > m.most
+		}
+		for list := m.listed(scope.edge); tooMany(list); list = m.listed(scope.edge) {
 			i := max(0, slices.IndexFunc(list, func(o *modelOp) bool { return o.state.Terminal() }))
 			list[i].listed = false
 			m.dropped[""]++
 			m.dropped[list[i].edge]++
+			m.boundKept()
 		}
 	}
+}
+
+// boundKept lets the oldest keys go while what is no longer listed is too much.
+func (m *modelLog) boundKept() {
+	unlisted := func() (list []*modelOp) {
+		for _, o := range m.ops {
+			if !o.listed && m.kept(o) {
+				list = append(list, o)
+			}
+		}
+		return list
+	}
+	for len(m.keys) > 0 && bytesOf(unlisted()) > m.most {
+		m.keys = m.keys[1:]
+	}
+}
+
+func bytesOf(list []*modelOp) (n int) {
+	for _, o := range list {
+		n += o.bytes
+	}
+	return n
 }
 
 func (m *modelLog) used(edge, key string, now time.Time) *modelOp {
@@ -82,7 +110,8 @@ func TestOplogAgainstAModel(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		opts := AuditOptions{FleetBuffer: 2 + r.IntN(8), EdgeBuffer: 1 + r.IntN(5), IdempotencyWindow: time.Minute}
-		l, m := newOplog(opts), &modelLog{opts: opts, dropped: map[string]int{}}
+		l, m := newOplog(opts), &modelLog{opts: opts, most: 2000 + r.IntN(6000), dropped: map[string]int{}}
+		l.maxBytes = m.most
 		now := noon
 		for n := range 300 {
 			now = now.Add(time.Duration(r.IntN(3000)) * time.Millisecond)
@@ -97,7 +126,7 @@ func TestOplogAgainstAModel(t *testing.T) {
 					continue
 				}
 				o := &Operation{ID: fmt.Sprintf("%04d", n), EdgeID: edge, State: Pending}
-				mo := &modelOp{id: o.ID, edge: edge, state: Pending, listed: true}
+				mo := &modelOp{id: o.ID, edge: edge, state: Pending, bytes: o.bytes(), listed: true}
 				e := l.add(o)
 				m.ops = append(m.ops, mo)
 				m.shrink(edge)
@@ -107,9 +136,14 @@ func TestOplogAgainstAModel(t *testing.T) {
 				}
 			case 2:
 				if mo, e := pick(r, l, m); e != nil {
-					mo.state = allStates[r.IntN(len(allStates))]
-					l.settle(e, mo.state)
+					next := *e.op
+					next.State, next.Message = allStates[r.IntN(len(allStates))], strings.Repeat("x", r.IntN(1000))
+					mo.state, mo.bytes = next.State, next.bytes()
+					l.update(e, &next)
 					m.shrink(mo.edge)
+					if !mo.listed {
+						m.boundKept()
+					}
 				}
 			case 3:
 				if mo, e := pick(r, l, m); e != nil && mo.state == Pending { // refused

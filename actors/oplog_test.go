@@ -168,6 +168,32 @@ func TestKeptBytes(t *testing.T) {
 	}
 }
 
+// They are so too when they grow after they have left the lists.
+func TestKeptBytesThatGrow(t *testing.T) {
+	l := newOplog(auditOptions(10000, 1))
+	l.maxBytes = 64 << 10
+	var all []*entry
+	for i := range 100 {
+		e := l.put(i, "e1", Accepted)
+		l.setKey(fmt.Sprint(i), [32]byte{}, e, at(0))
+		all = append(all, e)
+	}
+	for _, e := range all[:99] {
+		if l.entries[e.op.ID] == nil {
+			continue // its key went
+		}
+		next := *e.op
+		next.State, next.Result = Succeeded, json.RawMessage(strings.Repeat("x", 4<<10))
+		l.update(e, &next)
+		if l.kept > l.maxBytes {
+			t.Fatalf("%d bytes are kept", l.kept)
+		}
+	}
+	if l.used("e1", "98", at(1)) == nil || l.used("e1", "0", at(1)) != nil {
+		t.Error("not the oldest keys went")
+	}
+}
+
 func TestForgottenEdgesLeaveNoCounts(t *testing.T) {
 	l := newOplog(auditOptions(2, 2))
 	for i := range 500 {
