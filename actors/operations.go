@@ -321,14 +321,12 @@ func (p *operations) edgeBack(ctx actor.Context, m *edgeBack) {
 		p.leftOpen(q.question)
 	}
 	p.stopAsking(m.edgeID)
+	p.log.edgeBack(m.edgeID, m.token)
 	ids := p.log.unsettled(m.edgeID)
 	for _, id := range ids {
 		if e := p.log.entries[id]; e.carriedBefore(m.token) {
 			p.loseOne(ctx, e)
 		}
-	}
-	if edge := p.log.edges[m.edgeID]; edge != nil {
-		edge.back = m.token
 	}
 	p.question(ctx, m.edgeID, ids)
 }

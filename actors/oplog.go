@@ -80,7 +80,6 @@ func (l *oplog) add(o *Operation) *entry {
 		edge = &edgeLog{}
 		l.edges[o.EdgeID] = edge
 	}
-	edge.forgotten = false
 	l.fleet.Set(o.ID, o)
 	edge.ops.Set(o.ID, o)
 	l.bytes += o.bytes()
@@ -226,6 +225,13 @@ func (l *oplog) forgetEdge(edgeID string) {
 	if edge := l.edges[edgeID]; edge != nil {
 		edge.forgotten = true
 		l.dropIfEmpty(edgeID, edge)
+	}
+}
+
+// edgeBack: the Edge is known, again or still, and has a new connection.
+func (l *oplog) edgeBack(edgeID string, token Token) {
+	if edge := l.edges[edgeID]; edge != nil {
+		edge.forgotten, edge.back = false, token
 	}
 }
 

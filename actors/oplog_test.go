@@ -203,12 +203,37 @@ func TestForgottenEdgesLeaveNoCounts(t *testing.T) {
 	if len(l.edges) > 2 {
 		t.Errorf("%d Edges are remembered", len(l.edges))
 	}
-	l.put(1000, "back", Succeeded)
-	l.forgetEdge("back")
-	l.put(1001, "back", Succeeded) // known again
-	l.put(1002, "x", Succeeded)
-	l.put(1003, "x", Succeeded)
-	wantEqual(t, "dropped of one that came back", l.edges["back"].dropped, 2)
+}
+
+// An Edge is known again when it is back, and not when it is sent something: that may be refused because it isn't known.
+func TestForgottenUntilItIsBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		then func(l *oplog)
+		want uint64 // 0: nothing is remembered
+	}{
+		"not":               {func(*oplog) {}, 0},
+		"back":              {func(l *oplog) { l.edgeBack("e1", 7) }, 4},
+		"back and gone":     {func(l *oplog) { l.edgeBack("e1", 7); l.forgetEdge("e1") }, 0},
+		"sent in vain":      {func(l *oplog) { l.remove(l.add(&Operation{ID: "op0004", EdgeID: "e1", State: Pending})) }, 0},
+		"back and sent one": {func(l *oplog) { l.edgeBack("e1", 7); l.put(4, "e1", Succeeded) }, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newOplog(auditOptions(100, 2))
+			for n := range 4 {
+				l.put(n, "e1", Succeeded)
+			}
+			l.forgetEdge("e1")
+			c.then(l)
+			for l.edges["e1"] != nil && l.edges["e1"].ops.Len() > 0 { // as others' records come
+				l.drop(oldestOf(&l.edges["e1"].ops))
+			}
+			got := uint64(0)
+			if edge := l.edges["e1"]; edge != nil {
+				got = edge.dropped
+			}
+			wantEqual(t, "dropped", got, c.want)
+		})
+	}
 }
 
 func TestUnsettled(t *testing.T) {
