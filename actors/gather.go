@@ -12,6 +12,7 @@ import (
 // FleetReply is a Fleet of which the connected Edges without a snapshot as young as wanted were asked for one.
 type FleetReply struct {
 	Fleet *Fleet
+	Asked []string // the edge_ids of those, in order
 	// Faults has the code for each Edge that was asked and gave none.
 	Faults map[string]wire.Code
 }
@@ -42,7 +43,7 @@ func (s *System) Gather(ctx context.Context, match func(*View) bool, maxAge, tim
 		return FleetReply{}, f
 	}
 	fleet, f = s.Fleet(ctx)
-	return FleetReply{Fleet: fleet, Faults: faults}, f
+	return FleetReply{Fleet: fleet, Asked: ask, Faults: faults}, f
 }
 
 // fresh tells whether a snapshot is at most maxAge old.

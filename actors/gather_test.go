@@ -41,6 +41,7 @@ func TestGatherAsksOnlyTheStale(t *testing.T) {
 		if f != nil {
 			t.Fatal(f)
 		}
+		wantEqual(t, "asked", r.Asked, []string{"never", "old"})
 		wantEqual(t, "faults", len(r.Faults), 0)
 		for id, want := range map[string]string{"fresh": "pushed", "old": "asked", "never": "asked", "gone": "pushed"} {
 			wantEqual(t, id, r.Fleet.Get(id).Pulse.Snapshot().Nodes()[0].NodeId, want)
@@ -65,7 +66,7 @@ func TestGatherOfEdgesThatFail(t *testing.T) {
 		}
 		wantEqual(t, "took", time.Since(began), 2*time.Second)
 		wantEqual(t, "faults", r.Faults, map[string]wire.Code{"hangs": wire.EdgeTimeout, "errs": wire.EdgeError, "leaves": wire.EdgeDisconnected})
-		wantEqual(t, "views", r.Fleet.Len(), 23)
+		wantEqual(t, "views, asked", []any{r.Fleet.Len(), len(r.Asked)}, []any{23, 23})
 		hangs.reply(hangs.request().Id, statusOf("hangs", "late")) // reaches nobody
 		synctest.Wait()
 		began = time.Now()

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -21,8 +22,8 @@ type gathered struct {
 	fleet  *actors.Fleet
 	labels labels
 	since  int64                // snapshots received at or after this instant are acceptable
-	began  int64                // ones received at or after this one are answers to this request
-	faults map[string]wire.Code // of Edges that were asked and gave none
+	asked  []string             // the Edges that this request asked, in order of edge_id
+	faults map[string]wire.Code // of those of them that gave none
 }
 
 // gatherFleet asks the Edges whose snapshots are too old, all at once, and gives the fleet afterwards. What is acceptable is
@@ -35,7 +36,7 @@ func (s *Server) gatherFleet(c *call, labels labels, maxAge, timeout time.Durati
 	if fault != nil {
 		return nil, asProblem(fault)
 	}
-	return &gathered{s: s, fleet: reply.Fleet, labels: labels, since: began - int64(maxAge), began: began, faults: reply.Faults}, nil
+	return &gathered{s: s, fleet: reply.Fleet, labels: labels, since: began - int64(maxAge), asked: reply.Asked, faults: reply.Faults}, nil
 }
 
 // acceptable is an Edge's snapshot if it counts, else nil: unknown is not zero.
@@ -45,6 +46,13 @@ func (n *gathered) acceptable(v *actors.View) *actors.Snapshot {
 		return nil
 	}
 	return snapshot
+}
+
+// answers tells whether an Edge was asked by this request and gave its snapshot. One that pushed it meanwhile did not.
+func (n *gathered) answers(edgeID string) bool {
+	_, asked := slices.BinarySearch(n.asked, edgeID)
+	_, failed := n.faults[edgeID]
+	return asked && !failed
 }
 
 // fault is why an Edge has no acceptable snapshot.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -92,18 +93,34 @@ func TestFleetAsksAsItIsTold(t *testing.T) {
 	}
 }
 
-// An Edge that answered is shown as live; one whose push was young enough as cached. What was young enough when the request
-// began stays so, however long the others took.
+// An Edge that answered is shown as live; all others as cached, also those that pushed a status meanwhile: one that wasn't asked, one
+// that gave no answer, and one that is gone again. What was young enough when the request began stays so, however long the others took.
 func TestFleetWaitsForTheOthers(t *testing.T) {
 	began := time.Now()
 	plane := &fakePlane{}
 	plane.gather = func(_ func(*actors.View) bool, maxAge, _ time.Duration) actors.FleetReply {
 		at := time.Now()
-		plane.views = []*actors.View{connectedEdge("asked", site("x", at.Add(time.Millisecond))), connectedEdge("pushed", site("x", began.Add(-maxAge+time.Second)))}
-		return actors.FleetReply{Fleet: actors.NewFleet(at.Add(5*time.Second), plane.views...)}
+		later := at.Add(time.Millisecond)
+		plane.views = []*actors.View{
+			connectedEdge("asked", site("asked", later)),
+			goneEdge("asked-gone", site("asked-gone", later)),
+			connectedEdge("asked-silent", site("asked-silent", later)),
+			connectedEdge("pushed", site("pushed", began.Add(-maxAge+time.Second))),
+			connectedEdge("pushed-again", site("pushed-again", later)),
+		}
+		return actors.FleetReply{Fleet: actors.NewFleet(at.Add(5*time.Second), plane.views...), Asked: []string{"asked", "asked-gone", "asked-silent"},
+			Faults: map[string]wire.Code{"asked-silent": wire.EdgeTimeout}}
 	}
 	s := newServer(plane)
-	wantAt(t, do(s, http.MethodGet, "/fleet/status", "").want(t), "answered", "2", "statuses.0.source", "live", "statuses.1.source", "cached")
+	o := do(s, http.MethodGet, "/fleet/status", "").want(t)
+	sources := map[string]string{}
+	for _, status := range o["statuses"].([]any) {
+		sources[at(status, "edge_id")] = at(status, "source")
+	}
+	wantAt(t, o, "answered", "5")
+	if want := (map[string]string{"asked": "live", "asked-gone": "cached", "asked-silent": "cached", "pushed": "cached", "pushed-again": "cached"}); !maps.Equal(sources, want) {
+		t.Errorf("sources %v, want %v", sources, want)
+	}
 }
 
 // Statuses and errors share the limit and one order; only the first page asks; and totals are of all on every page.

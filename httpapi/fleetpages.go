@@ -50,7 +50,7 @@ func (s *Server) keptFleet(c *call, labels labels, place *fleetPlace) (*gathered
 	if p != nil {
 		return nil, p
 	}
-	return &gathered{s: s, fleet: f, labels: labels, since: place.since, began: s.instant(f.At) + 1,
+	return &gathered{s: s, fleet: f, labels: labels, since: place.since,
 		faults: s.gathers.faults(place.gather)}, nil
 }
 
@@ -80,7 +80,7 @@ func (p *fleetPage) take(v *actors.View, acceptable *actors.Snapshot) {
 		return
 	}
 	*p.statuses = appendStatus(appendComma(*p.statuses), acceptable, statusOrigin{
-		live:      v.Connected && p.s.instant(acceptable.ReceivedAt) >= p.began,
+		live:      v.Connected && p.answers(v.EdgeID),
 		connected: v.Connected,
 		age:       p.fleet.Age(acceptable),
 	})
