@@ -49,9 +49,14 @@ func (s *Server) admit(c *call) *problem {
 }
 
 // isForeign tells whether a request comes from a web page of another site. net/http's check lets GET, HEAD and OPTIONS pass; here
-// a foreign Origin is refused on every method. Someone who follows a link on another site sends none.
+// a foreign Origin is refused on every method. Someone who follows a link on another site sends none. No browser sends either
+// header twice, and the check would read only the first.
 func (s *Server) isForeign(r *http.Request) bool {
-	if len(r.Header["Origin"]) > 0 {
+	origins := r.Header["Origin"]
+	if len(origins) > 1 || len(r.Header["Sec-Fetch-Site"]) > 1 {
+		return true
+	}
+	if len(origins) == 1 {
 		asPost := *r
 		asPost.Method = http.MethodPost
 		r = &asPost

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -122,6 +123,15 @@ func TestOrigin(t *testing.T) {
 	}
 	for _, headers := range [][]string{{"Origin", "http://localhost"}, {"Sec-Fetch-Site", "cross-site"}} { // the last is a link on another site
 		do(s, http.MethodGet, "/edges", "", headers...).want(t)
+	}
+	for name, twice := range map[string][]string{"Origin": {"http://localhost", "http://evil.example"}, "Sec-Fetch-Site": {"same-origin", "cross-site"}} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			r, w := httptest.NewRequest(method, "http://localhost/edges", nil), httptest.NewRecorder()
+			r.Header[name] = twice
+			if s.ServeHTTP(w, r); w.Code != http.StatusForbidden {
+				t.Errorf("%s with two %s: %d", method, name, w.Code)
+			}
+		}
 	}
 	for _, path := range []string{healthPath, readyPath} {
 		do(s, http.MethodGet, path, "", "Origin", "http://evil.example").want(t)

@@ -84,7 +84,11 @@ func hungUp(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, context.Canceled)
 }
 
+// showMetrics hides the query from promhttp, which would leave out all metrics but those of a name[]: an unknown parameter is
+// ignored here.
 func (s *Server) showMetrics(c *call) *problem {
-	s.exposition.ServeHTTP(c, c.r)
+	r, u := *c.r, *c.r.URL
+	r.URL, u.RawQuery = &u, ""
+	s.exposition.ServeHTTP(c, &r)
 	return nil
 }

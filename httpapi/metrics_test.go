@@ -50,6 +50,9 @@ func TestMetrics(t *testing.T) {
 	if strings.Contains(strings.ToLower(text), "hidden") {
 		t.Errorf("a metric holds what a caller made up:\n%s", text)
 	}
+	if all := do(s, http.MethodGet, "/metrics?name[]=iop_http_event_streams&x=1", "").Body.String(); !strings.Contains(all, "iop_http_requests_in_flight 1\n") {
+		t.Errorf("an unknown parameter is not ignored:\n%s", all)
+	}
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil || len(problems) > 0 {
 		t.Errorf("lint: %v %v", problems, err)
