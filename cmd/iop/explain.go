@@ -126,7 +126,7 @@ var advices = map[client.Code]advice{
 	client.PayloadTooLarge:      {"smaller parameters", exitUsage},
 	client.OperationUnsupported: {"iop edges get EDGE, which lists what it runs", exitUsage},
 	client.EdgeBusy:             {"the same command in a few seconds", exitNotNow},
-	client.EdgeError:            {"the Control Plane's log has what the Edge said: a line with edge_id=EDGE", exitFailed},
+	client.EdgeError:            {"grep 'edge_id.*EDGE' in the Control Plane's log finds what the Edge said", exitFailed},
 	client.EdgeDisconnected:     {"iop edges get EDGE tells since when and why; iop status EDGE --max-age 24h what was known last", exitNotNow},
 	client.EdgeTimeout:          {"a longer --timeout; iop edges get EDGE tells when it was heard last", exitNotNow},
 	client.ShuttingDown:         {"the same command once it is back", exitNotNow},
@@ -160,11 +160,14 @@ func (a *app) explainProblem(p *client.Problem) failure {
 			f.what += " (" + clean(*p.DisconnectReason) + ")"
 		}
 	}
-	if o := p.Operation; o != nil {
-		f.next = fmt.Sprintf("iop ops get %s %s; it is %s, and settles if the Edge knows of it. Never send it blindly again", o.EdgeID, o.OperationID, o.State)
-		if p.Code == client.ShuttingDown { // its record ends with the process
-			f.next = fmt.Sprintf("it may have run, and no record of it is left after the restart: look at iop status %s before sending it again", o.EdgeID)
-		}
+	switch o := p.Operation; {
+	case o == nil:
+	case p.Code == client.ShuttingDown && !o.State.Terminal(): // its record ends with the process
+		f.next = fmt.Sprintf("it may have run, and no record of it is left after the restart: look at iop status %s before sending it again", o.EdgeID)
+	default:
+		var note string
+		note, f.next = sequel(o)
+		f.what += "; the command's state is " + string(o.State) + note
 	}
 	return f
 }

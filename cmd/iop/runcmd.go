@@ -89,7 +89,7 @@ func (a *app) dispatch(ctx context.Context, repo *client.Repository, c client.Co
 		return err
 	}
 	if !o.State.Terminal() {
-		a.say("It goes on: iop ops get %s %s --wait", o.EdgeID, o.OperationID)
+		a.say("It is still running. To wait for it: iop ops get %s %s --wait", o.EdgeID, o.OperationID)
 		return nil
 	}
 	return judge(o)
@@ -149,14 +149,30 @@ func judge(o *client.Operation) error {
 	if o.Message != nil {
 		what += ": " + clean(*o.Message)
 	}
-	again := fmt.Sprintf("iop ops get %s %s", o.EdgeID, o.OperationID)
+	note, next := sequel(o)
+	f := failure{what: what + note, next: next}
 	switch o.State {
 	case client.Failed, client.Rejected, client.Cancelled:
-		return failure{what: what, next: again + "; iop status " + o.EdgeID, exit: exitFailed}
-	case client.Expired:
-		return failure{what: what + " (it never ran)", next: "the same command again, without --key or with another one", exit: exitNotNow}
-	case client.Unknown:
-		return failure{what: what + " (it may have run)", next: again + " --wait, once the Edge is back: it settles if the Edge knows of it", exit: exitNotNow}
+		f.exit = exitFailed
+	case client.Expired, client.Unknown:
+		f.exit = exitNotNow
+	default:
+		return nil
 	}
-	return nil
+	return f
+}
+
+// sequel is what to try after a command; note says in brackets whether it ran, where its state alone doesn't tell.
+func sequel(o *client.Operation) (note, next string) {
+	get := fmt.Sprintf("iop ops get %s %s", o.EdgeID, o.OperationID)
+	const settles = " --wait, once the Edge is back: it settles if the Edge knows of it. Find out what it did before you send it again"
+	switch {
+	case o.State == client.Expired:
+		return " (it never ran)", "the same command again, without --key or with another one"
+	case o.State == client.Unknown:
+		return " (it may have run)", get + settles
+	case o.State.Terminal():
+		return "", get + "; iop status " + o.EdgeID
+	}
+	return "", get + settles
 }

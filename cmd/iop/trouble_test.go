@@ -95,9 +95,28 @@ func TestEveryErrorSaysWhatToTry(t *testing.T) {
 			t.Errorf("%s: exit code %d, want %d; try %q", code, f.exit, want, f.next)
 		}
 	}
-	f := a.explain(&client.Problem{Code: client.EdgeTimeout, Operation: &client.Operation{OperationID: "op", EdgeID: "e", State: client.Unknown}})
-	if !strings.HasPrefix(f.next, "iop ops get e op;") {
-		t.Errorf("a command that was sent: try %q", f.next)
+}
+
+// What to try after a command that failed depends on how far it came: whoever is told that it may have run finds out, and who is told
+// that it never did sends it again.
+func TestAFailedCommandSaysWhetherItRan(t *testing.T) {
+	for _, c := range []struct {
+		code        client.Code
+		state       client.OperationState
+		says, tries string
+	}{
+		{client.EdgeTimeout, client.Unknown, "; the command's state is unknown (it may have run)", "iop ops get e op --wait, once the Edge is back"},
+		{client.EdgeTimeout, client.Expired, "; the command's state is expired (it never ran)", "the same command again, without --key or with another one"},
+		{client.EdgeDisconnected, client.Running, "; the command's state is running", "iop ops get e op --wait, once the Edge is back"},
+		{client.EdgeError, client.Failed, "; the command's state is failed", "iop ops get e op; iop status e"},
+		{client.ShuttingDown, client.Unknown, "(shutting_down)", "it may have run, and no record of it is left"},
+		{client.ShuttingDown, client.Expired, "; the command's state is expired (it never ran)", "the same command again, without --key or with another one"},
+	} {
+		o := &client.Operation{OperationID: "op", EdgeID: "e", State: c.state}
+		f := testApp().explain(&client.Problem{Code: c.code, Operation: o})
+		if !strings.HasSuffix(f.what, c.says) || !strings.HasPrefix(f.next, c.tries) {
+			t.Errorf("%s, %s: it says %q, and to try %q", c.code, c.state, f.what, f.next)
+		}
 	}
 }
 
