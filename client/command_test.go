@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -158,7 +159,7 @@ func TestWatch(t *testing.T) {
 		looks++
 	}), Options{})
 	var told []OperationState
-	for o, err := range r.Watch(within(t), "seoul-1", "op1") {
+	for o, err := range r.Watch(within(t), WatchQuery{EdgeID: "seoul-1", OperationID: "op1"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,5 +167,71 @@ func TestWatch(t *testing.T) {
 	}
 	if len(told) != 4 || told[3] != Succeeded || looks != 5 {
 		t.Errorf("%d looks, told %v", looks, told)
+	}
+}
+
+// A watch outlasts a Control Plane that gives no answer for a while, and ends where that won't change.
+func TestAWatchGoesOn(t *testing.T) {
+	const running, succeeded = `{"operation_id":"op1","state":"running"}`, `{"operation_id":"op1","state":"succeeded"}`
+	for name, c := range map[string]struct {
+		answers []string // a document, or how a look ends
+		told    string
+		ends    error
+	}{
+		"at once":               {[]string{succeeded}, "succeeded", nil},
+		"over an outage":        {[]string{running, "cut", "502", "503", "cut", succeeded}, "running lost lost lost lost back succeeded", nil},
+		"from the first look":   {[]string{"cut", succeeded}, "lost back succeeded", nil},
+		"over a stop":           {[]string{running, "503 shutting_down", running, succeeded}, "running lost back succeeded", nil},
+		"over a hurry":          {[]string{running, "429 edge_busy", succeeded}, "running lost back succeeded", nil},
+		"until it is forgotten": {[]string{running, "cut", "404 operation_not_found"}, "running lost", OperationNotFound},
+		"until it may not look": {[]string{running, "401 unauthenticated"}, "running", Unauthenticated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			looks := 0
+			r := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Connection", "close") // net/http itself asks again where a kept connection is cut
+				answer, code, _ := strings.Cut(c.answers[looks], " ")
+				looks++
+				status, err := strconv.Atoi(answer)
+				switch {
+				case answer == "cut":
+					panic(http.ErrAbortHandler)
+				case code != "":
+					answerJSON(w, status, problemType, `{"code":"`+code+`"}`)
+				case err == nil:
+					answerJSON(w, status, "text/html", "<html>")
+				default:
+					answerJSON(w, 200, "application/json", answer)
+				}
+			}), Options{})
+			var told []string
+			q := WatchQuery{EdgeID: "seoul-1", OperationID: "op1", Changed: func(err error, _ time.Duration) {
+				if err != nil {
+					told = append(told, "lost")
+				} else {
+					told = append(told, "back")
+				}
+			}}
+			var last error
+			for o, err := range r.Watch(within(t), q) {
+				if last = err; err == nil {
+					told = append(told, string(o.State))
+				}
+			}
+			if got := strings.Join(told, " "); got != c.told || !errors.Is(last, c.ends) || looks != len(c.answers) {
+				t.Errorf("%d looks, told %q, want %q; it ends with %v", looks, got, c.told, last)
+			}
+		})
+	}
+}
+
+func TestAWatchEndsWithItsContext(t *testing.T) {
+	r := repositoryOf(t, "http://127.0.0.1:1", Options{})
+	ctx, cancel := context.WithCancel(within(t))
+	defer cancel()
+	for _, err := range r.Watch(ctx, WatchQuery{EdgeID: "seoul-1", OperationID: "op1", Changed: func(error, time.Duration) { cancel() }}) {
+		if err != context.Canceled { //nolint:errorlint // exactly the caller's
+			t.Errorf("it ends with %v", err)
+		}
 	}
 }

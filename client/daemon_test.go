@@ -175,7 +175,7 @@ func watchSlow(ctx context.Context, t *testing.T, r *Repository, e *fakeEdge) {
 		t.Fatalf("%+v, %v", o, err)
 	}
 	var last *Operation
-	for o, err := range r.Watch(ctx, e.id, o.OperationID) {
+	for o, err := range r.Watch(ctx, WatchQuery{EdgeID: e.id, OperationID: o.OperationID}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@
 // What a Control Plane doesn't know is nil, never zero: an [Edge.ClockSkewMS] of nil was never measured.
 //
 // [Repository.Follow] never skips events silently: it reconnects by itself, continues after the last event that it returned, and
-// reports missing events with a [Gap].
+// reports missing events with a [Gap]. [Repository.Watch] goes on when the Control Plane answers again.
 //
 // [Repository.Command] sends a command under an idempotency key, a new one if it is given none, and tries again under the same
 // key when the network fails, unless the Control Plane has been restarted since and can't know the key.

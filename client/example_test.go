@@ -118,7 +118,7 @@ func ExampleRepository_Command() {
 		log.Fatal(err)
 	}
 	fmt.Println(o.State)
-	for o, err := range repo.Watch(ctx, o.EdgeID, o.OperationID) {
+	for o, err := range repo.Watch(ctx, client.WatchQuery{EdgeID: o.EdgeID, OperationID: o.OperationID}) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -128,13 +128,25 @@ const (
 	lastLook  = time.Second
 )
 
-// Watch yields an operation as it is, then again whenever it has changed, until it is terminal. An Unknown operation
-// can stay so for long: the context limits the wait. After an error it ends.
-func (r *Repository) Watch(ctx context.Context, edgeID, operationID string) iter.Seq2[*Operation, error] {
+// WatchQuery says which operation to watch.
+type WatchQuery struct {
+	EdgeID, OperationID string
+	// Changed, if set, is called with the cause and the time until the next attempt when the Control Plane gives no answer, and with
+	// nil when it does again.
+	Changed func(err error, retryIn time.Duration)
+}
+
+// Watch yields an operation as it is, then again whenever it has changed, until it is terminal. A Control Plane that gives no answer is
+// asked again until the context ends. An Unknown operation can stay so for long: the context limits the wait. It ends after an error: the
+// context's, or a refusal that doesn't go away by itself.
+func (r *Repository) Watch(ctx context.Context, q WatchQuery) iter.Seq2[*Operation, error] {
+	if q.Changed == nil {
+		q.Changed = func(error, time.Duration) {}
+	}
 	return func(yield func(*Operation, error) bool) {
 		var told *Operation
 		for wait := firstLook; ; wait = min(wait*3/2, lastLook) {
-			o, err := r.Operation(ctx, edgeID, operationID)
+			o, err := r.lookUntilAnswered(ctx, q)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -151,6 +163,26 @@ func (r *Repository) Watch(ctx context.Context, edgeID, operationID string) iter
 				yield(nil, err)
 				return
 			}
+		}
+	}
+}
+
+// lookUntilAnswered gives the record, or why it can't be had however often it is asked for.
+func (r *Repository) lookUntilAnswered(ctx context.Context, q WatchQuery) (*Operation, error) {
+	wait := r.streamBackoff()
+	for lost := false; ; lost = true {
+		o, err := r.Operation(ctx, q.EdgeID, q.OperationID)
+		switch {
+		case err == nil && lost:
+			q.Changed(nil, 0)
+			return o, nil
+		case err == nil || ctx.Err() != nil || isFinal(err):
+			return o, err
+		}
+		pause := max(wait.Next(), askedToWait(err))
+		q.Changed(err, pause)
+		if err := sleep(ctx, pause); err != nil {
+			return nil, err
 		}
 	}
 }

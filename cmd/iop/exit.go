@@ -29,7 +29,8 @@ func exitCodesTopic() *cobra.Command {
   4    no such Edge, operation or model; no such context to use or remove (an unknown --context is 2)
   5    no token, a wrong one, or one whose role is too low
   6    not now: the Control Plane or the Edge can't be reached, is busy, stops, or did not answer in time; the operation
-       is expired (it never ran) or unknown (it may have run). A command may have been sent all the same: the message tells.
+       is expired (it never ran); or unknown, or lost in a restart of the Control Plane (it may have run). A command may
+       have been sent all the same: the message tells.
        Or it isn't known whether an Edge serves the model, because a connected Edge gave no answer, or none is connected
   130  ended by Ctrl-C (143: by SIGTERM)`,
 	}

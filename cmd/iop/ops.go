@@ -113,12 +113,12 @@ func (a *app) opsGet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if wait {
-				return a.waitFor(cmd.Context(), repo, args[0], args[1])
-			}
 			o, err := repo.Operation(cmd.Context(), args[0], args[1])
 			if err != nil {
 				return err
+			}
+			if wait {
+				return a.waitFor(cmd.Context(), repo, o)
 			}
 			return a.showOperation(o)
 		},

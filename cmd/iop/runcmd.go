@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -83,7 +84,7 @@ func (a *app) dispatch(ctx context.Context, repo *client.Repository, c client.Co
 		return err
 	}
 	if wait {
-		return a.waitFor(ctx, repo, o.EdgeID, o.OperationID)
+		return a.waitFor(ctx, repo, o)
 	}
 	if err := a.showOperation(o); err != nil {
 		return err
@@ -95,25 +96,31 @@ func (a *app) dispatch(ctx context.Context, repo *client.Repository, c client.Co
 	return judge(o)
 }
 
-// waitFor shows an operation's steps on stderr until it is over, and then the record.
-func (a *app) waitFor(ctx context.Context, repo *client.Repository, edgeID, operationID string) error {
+// waitFor shows an operation's steps on stderr until it is over, and then the record. o is the record as it is known.
+func (a *app) waitFor(ctx context.Context, repo *client.Repository, o *client.Operation) error {
 	steps := stepTalk{say: a.say}
-	var last *client.Operation
-	for o, err := range repo.Watch(ctx, edgeID, operationID) {
-		if err != nil {
-			a.say("It goes on: iop ops get %s %s --wait", edgeID, operationID)
+	steps.tell(o)
+	silence := outage{app: a}
+	q := client.WatchQuery{EdgeID: o.EdgeID, OperationID: o.OperationID,
+		Changed: func(err error, _ time.Duration) { silence.after(err, "looking again until it answers") }}
+	for next, err := range repo.Watch(ctx, q) {
+		switch {
+		case errors.Is(err, client.OperationNotFound), errors.Is(err, client.EdgeNotFound):
+			return failure{what: "the Control Plane, perhaps restarted, no longer knows the command: it may have run", next: "iop status " + o.EdgeID, exit: exitNotNow}
+		case err != nil:
+			a.say("It was %s when last seen. To wait for it: iop ops get %s %s --wait", o.State, o.EdgeID, o.OperationID)
 			return err
 		}
-		last = o
+		o = next
 		steps.tell(o)
 		if o.State == client.Unknown {
 			break // it may stay so for hours
 		}
 	}
-	if err := a.showOperation(last); err != nil {
+	if err := a.showOperation(o); err != nil {
 		return err
 	}
-	return judge(last)
+	return judge(o)
 }
 
 // stepTalk says what is new about an operation.
