@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,6 +23,11 @@ type figure struct {
 	turns int
 	// atOnce: the servers need not take turns, as none is kept from what it does by what is done with the other.
 	atOnce bool
+}
+
+// unit is the one of this name, which the figure has.
+func (f figure) unit(name string) unit {
+	return f.per[slices.IndexFunc(f.per, func(u unit) bool { return u.name == name })]
 }
 
 func (f figure) turnsARound() int { return max(1, f.turns) }

@@ -9,29 +9,18 @@ import (
 	"iop/load/plot"
 )
 
-// panel is one small picture: a value over the number of Edges, a line for each server.
+// panel is one small picture: a figure's unit over the number of Edges, a line for each server.
 type panel struct {
-	figure, unit string
-	title        string
-	scale        float64
+	figure figure
+	unit   string
 }
 
 var panels = []panel{
-	{"IdleHello", bytesEach, "bytes an idle Edge, hello alone", asItIs},
-	{"IdleSnapshot", bytesEach, "bytes an idle Edge, a snapshot kept", asItIs},
-	{"IdleHello", goroutinesEach, "goroutines an idle Edge", asItIs},
-	{"IdleCPU", cpuAMinute, "idle CPU, s a minute", asItIs},
-	{"Heartbeat", cpuEach, "CPU a heartbeat, µs", toMicros},
-	{"Push", cpuEach, "CPU a pushed snapshot, µs", toMicros},
-	{"Status", cpuEach, "CPU a status round trip, µs", toMicros},
-	{"Command", cpuEach, "CPU a command, µs", toMicros},
-	{"Event", cpuEach, "CPU an event to 100 readers, µs", toMicros},
-	{"List", timeEach, "the list's first page of 100, ms", toMillis},
-	{"ListAll", timeEach, "the whole list, ms", toMillis},
-	{"Summary", timeEach, "summary of fresh Edges, ms", toMillis},
-	{"Gather", timeEach, "all Edges asked, s", toSecs},
-	{"Hello", rateOf, "hellos a second", asItIs},
-	{"Storm", timeEach, "all back after a cut, s", toSecs},
+	{idleHello, bytesEach}, {idleSnapshot, bytesEach}, {idleHello, goroutinesEach},
+	{idleCPU, cpuAMinute}, {heartbeatCPU, cpuEach}, {pushCPU, cpuEach},
+	{statusCPU, cpuEach}, {commandCPU, cpuEach}, {eventCPU, cpuEach},
+	{listTime, timeEach}, {listAllTime, timeEach}, {summaryTime, timeEach},
+	{gatherTime, timeEach}, {helloRate, rateOf}, {reconnectStorm, timeEach},
 }
 
 // The measures of the picture, in its own units.
@@ -50,7 +39,7 @@ const (
 func (r *results) picture() string {
 	var shown []panel
 	for _, p := range panels {
-		if r.has(p.figure, p.unit) {
+		if r.has(p.figure.name, p.unit) {
 			shown = append(shown, p)
 		}
 	}
@@ -76,18 +65,19 @@ func (r *results) picture() string {
 }
 
 func (p panel) draw(b *strings.Builder, r *results) {
-	lines := [][]point{r.line(p.figure, p.unit, plane), r.line(p.figure, p.unit, baseline)}
+	u := p.figure.unit(p.unit)
+	lines := [][]point{r.line(p.figure.name, u.name, plane), r.line(p.figure.name, u.name, baseline)}
 	most, last := 0.0, 0.0
 	for _, line := range lines {
 		for i := range line {
-			line[i].y *= p.scale
+			line[i].y *= u.scale
 			most, last = max(most, line[i].y), max(last, line[i].x)
 		}
 	}
 	x, xTicks := plot.Linear(last, plotWidth)
 	x.High = last // the lines go to the edge, whatever the last tick
 	y, yTicks := plot.Linear(most, plotHeight)
-	fmt.Fprintf(b, `<text class="t" x="%g" y="18">%s</text>`+"\n", panelLeft, html.EscapeString(p.title))
+	fmt.Fprintf(b, `<text class="t" x="%g" y="18">%s</text>`+"\n", panelLeft, html.EscapeString(u.label))
 	for _, v := range yTicks {
 		at := panelTop + plotHeight - y.At(v)
 		fmt.Fprintf(b, `<path class="g" d="M%g %.1fh%g"/><text class="e" x="%g" y="%.1f">%s</text>`+"\n", panelLeft, at, plotWidth, panelLeft-6, at+4, plot.Label(v))

@@ -147,8 +147,8 @@ func TestTargetsAreMeasured(t *testing.T) {
 		}
 	}
 	for _, p := range panels {
-		if !r.has(p.figure, p.unit) {
-			t.Errorf("%s: nothing measures it", p.title)
+		if !r.has(p.figure.name, p.unit) {
+			t.Errorf("%s, %s: nothing measures it", p.figure.name, p.unit)
 		}
 	}
 }
