@@ -88,10 +88,12 @@ func (c *call) answer(status int, contentType string, body []byte) {
 const jsonType = "application/json"
 
 // render answers 200 with what view appends.
-func (c *call) render(view func(b []byte) []byte) {
+func (c *call) render(view func(b []byte) []byte) { c.renderAs(http.StatusOK, jsonType, view) }
+
+func (c *call) renderAs(status int, contentType string, view func(b []byte) []byte) {
 	b := borrow()
 	*b = view(*b)
-	c.answer(http.StatusOK, jsonType, *b)
+	c.answer(status, contentType, *b)
 	giveBack(b)
 }
 

@@ -70,10 +70,7 @@ func (c *call) renderOperation(o *actors.Operation) {
 		status = http.StatusAccepted
 		c.Header().Set("Location", "/edges/"+o.EdgeID+"/operations/"+o.ID)
 	}
-	b := borrow()
-	*b = appendOperation(*b, o)
-	c.answer(status, jsonType, *b)
-	giveBack(b)
+	c.renderAs(status, jsonType, func(b []byte) []byte { return appendOperation(b, o) })
 }
 
 // readCommand makes an ask of body and query.

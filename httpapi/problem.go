@@ -76,10 +76,7 @@ func (c *call) fail(p *problem) {
 	case wire.EdgeBusy:
 		h.Set("Retry-After", "1") // an Edge's unanswered requests are answered or time out within seconds
 	}
-	b := borrow()
-	*b = appendProblem(*b, p, c.id)
-	c.answer(p.status(), problemType, *b)
-	giveBack(b)
+	c.renderAs(p.status(), problemType, func(b []byte) []byte { return appendProblem(b, p, c.id) })
 }
 
 func appendProblem(b []byte, p *problem, requestID string) []byte {

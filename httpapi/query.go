@@ -3,6 +3,7 @@ package httpapi
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,13 +65,8 @@ func (q *query) one(name string) string {
 // oneOf is a parameter with a fixed set of values.
 func (q *query) oneOf(name string, allowed ...string) string {
 	v := q.one(name)
-	if v == "" {
-		return ""
-	}
-	for _, a := range allowed {
-		if v == a {
-			return v
-		}
+	if v == "" || slices.Contains(allowed, v) {
+		return v
 	}
 	q.refuse(name, "it must be one of "+strings.Join(allowed, ", "))
 	return ""
