@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -137,7 +136,7 @@ func (c *command) work(ctx context.Context) error {
 
 // tokens come from the environment: a command line is there for everybody to see.
 func (c *command) tokens(t *load.Target) {
-	t.EdgeToken, t.OperatorToken = c.env("IOP_EDGE_TOKEN"), cmp.Or(c.env("IOP_OPERATOR_TOKEN"), c.env("IOP_TOKEN"))
+	t.EdgeToken, t.OperatorToken = c.env("IOP_EDGE_TOKEN"), c.env("IOP_TOKEN")
 }
 
 func exitCode(r *report.Report) int {

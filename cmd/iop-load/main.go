@@ -45,8 +45,7 @@ that is lost, duplicated or misrouted, a command that runs twice, or an event ou
 A scenario is the name of a built-in one ("iop-load list" shows them) or the path of a YAML file; without one, the flags say all.
 Flags override the scenario.
 
-Tokens, where the Control Plane wants them: IOP_EDGE_TOKEN for the Edges' hellos, IOP_TOKEN (or IOP_OPERATOR_TOKEN, which goes
-before it) for HTTP and Clients.
+Tokens, where the Control Plane wants them: IOP_EDGE_TOKEN for the Edges' hellos, IOP_TOKEN for HTTP and Clients.
 
 Exit code: 0 when every threshold holds, 99 when one doesn't, 130 when it was interrupted, 2 for a mistake in the
 command line or the scenario, 1 for any other failure.`,

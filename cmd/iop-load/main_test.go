@@ -224,10 +224,8 @@ func TestTokensComeFromTheEnvironment(t *testing.T) {
 		env  map[string]string
 		want load.Target
 	}{
-		"none":                {nil, load.Target{}},
-		"as iop":              {map[string]string{"IOP_TOKEN": "a", "IOP_EDGE_TOKEN": "e"}, load.Target{OperatorToken: "a", EdgeToken: "e"}},
-		"by the other name":   {map[string]string{"IOP_OPERATOR_TOKEN": "b"}, load.Target{OperatorToken: "b"}},
-		"of two the narrower": {map[string]string{"IOP_TOKEN": "a", "IOP_OPERATOR_TOKEN": "b"}, load.Target{OperatorToken: "b"}},
+		"none": {nil, load.Target{}},
+		"both": {map[string]string{"IOP_TOKEN": "a", "IOP_EDGE_TOKEN": "e"}, load.Target{OperatorToken: "a", EdgeToken: "e"}},
 	} {
 		var got load.Target
 		(&command{env: func(name string) string { return c.env[name] }}).tokens(&got)
