@@ -1,6 +1,7 @@
 package join
 
 import (
+	"slices"
 	"strconv"
 
 	"iop/load"
@@ -20,14 +21,12 @@ func Share(s load.Scenario, i, n int) load.Scenario {
 	if t.Readers > 0 { // each process looks after the events of its own Edges
 		t.Readers = max(1, share(t.Readers, i, n))
 	}
-	disturb := make([]load.Disturbance, len(s.Disturb))
-	copy(disturb, s.Disturb)
-	for j := range disturb {
-		if disturb[j].Rate > 0 {
-			disturb[j].Rate = max(1, share(disturb[j].Rate, i, n))
+	s.Disturb = slices.Clone(s.Disturb)
+	for j := range s.Disturb {
+		if rate := &s.Disturb[j].Rate; *rate > 0 {
+			*rate = max(1, share(*rate, i, n))
 		}
 	}
-	s.Disturb = disturb
 	return s
 }
 

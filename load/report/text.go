@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -123,15 +125,8 @@ func (r *Report) kinds() string {
 
 // Joined is kinds of trouble as one line, the most frequent first.
 func Joined(kinds map[string]uint64) string {
-	names := make([]string, 0, len(kinds))
-	for name := range kinds {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if kinds[a] != kinds[b] {
-			return int(kinds[b]) - int(kinds[a])
-		}
-		return strings.Compare(a, b)
+	names := slices.SortedFunc(maps.Keys(kinds), func(a, b string) int {
+		return cmp.Or(cmp.Compare(kinds[b], kinds[a]), strings.Compare(a, b))
 	})
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s %d×", name, kinds[name])
