@@ -35,7 +35,7 @@ type Link interface {
 	// Withdraw takes a waiting frame back; false when there is none, as after FrameBegun.
 	Withdraw(tag string) bool
 	// Finish ends the connection politely: nothing more is taken, what waits is written, the write half is
-	// shut, and what the peer still sends is discarded for LingerTime, so that a reset doesn't eat the last answer.
+	// shut, and what the peer still sends is discarded for lingerTime, so that a reset doesn't eat the last answer.
 	Finish()
 	// Abort ends the connection at once.
 	Abort()
@@ -66,5 +66,5 @@ type LinkOptions struct {
 	Traffic *Traffic
 }
 
-// LingerTime is how long a link that was finished reads and discards before it closes.
-const LingerTime = 500 * time.Millisecond
+// lingerTime is how long a link that was finished reads and discards before it closes.
+const lingerTime = 500 * time.Millisecond

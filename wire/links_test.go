@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gorilla/websocket"
+
 	iopv1 "iop/proto/iop/v1"
 )
 
@@ -232,7 +234,7 @@ func (r *rig) numbers(t *testing.T) (ids []uint64, end error) {
 func wantPoliteEnd(t *testing.T, err error) {
 	t.Helper()
 	var closed *PeerClosed
-	if !errors.Is(err, io.EOF) && !(errors.As(err, &closed) && closed.Code == CloseNormal) {
+	if !errors.Is(err, io.EOF) && !(errors.As(err, &closed) && closed.Code == websocket.CloseNormalClosure) {
 		t.Errorf("the peer saw %v, want an orderly end", err)
 	}
 }

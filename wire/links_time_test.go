@@ -145,7 +145,7 @@ func TestAbortWhileWritingIsAtOnce(t *testing.T) {
 	})
 }
 
-// TestLinger: what comes after Finish is discarded for LingerTime, whatever deadline the reader's owner would set.
+// TestLinger: what comes after Finish is discarded for lingerTime, whatever deadline the reader's owner would set.
 func TestLinger(t *testing.T) {
 	testTLS()
 	synctest.Test(t, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestLinger(t *testing.T) {
 		synctest.Wait() // the write half is shut
 		r.link.ReadBy(time.Now().Add(time.Hour))
 		r.link.Drain()
-		if took := time.Since(began); took != LingerTime {
+		if took := time.Since(began); took != lingerTime {
 			t.Errorf("it lingers for %v", took)
 		}
 		if err := <-peerSaw; err != nil {

@@ -114,14 +114,14 @@ func (l *PolledLink) Finish() {
 	l.poller.ring(l) // what it holds unread is to be discarded
 }
 
-// shutLocked ends the write half and gives the peer LingerTime to end its own.
+// shutLocked ends the write half and gives the peer lingerTime to end its own.
 func (l *PolledLink) shutLocked() {
 	l.shut = true
 	if unix.Shutdown(l.fd, unix.SHUT_WR) != nil {
 		l.abortLocked()
 		return
 	}
-	l.out.timer.Reset(LingerTime)
+	l.out.timer.Reset(lingerTime)
 	if l.eof {
 		l.poller.ring(l)
 	}

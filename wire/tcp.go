@@ -149,7 +149,7 @@ func (l *TCPLink) finishLocked() {
 	l.finishBy = time.Now().Add(l.opts.WriteTimeout)
 	l.written = make(chan struct{})
 	// The owner's read deadline ends here. shutWrite sets the one that counts; this is for a shutWrite that never comes.
-	_ = l.conn.SetReadDeadline(l.finishBy.Add(LingerTime))
+	_ = l.conn.SetReadDeadline(l.finishBy.Add(lingerTime))
 	switch {
 	case l.writing: // the writer sees it through; the write it is in ends sooner than finishBy
 	case l.try != nil && len(l.outbox.waiting) == 0:
@@ -188,7 +188,7 @@ func (l *TCPLink) ReadBy(t time.Time) {
 }
 
 // Drain is the reader's last act, whatever made it stop. After a Finish it discards what still comes until the peer
-// ends, or until LingerTime after the last byte was written; else it aborts. Then the connection is closed.
+// ends, or until lingerTime after the last byte was written; else it aborts. Then the connection is closed.
 func (l *TCPLink) Drain() {
 	l.mu.Lock()
 	written := l.written

@@ -134,12 +134,12 @@ func (l *TCPLink) writeFailed(err error) {
 	}
 }
 
-// shutWrite ends the write half and gives the reader LingerTime to discard what still comes.
+// shutWrite ends the write half and gives the reader lingerTime to discard what still comes.
 func (l *TCPLink) shutWrite() {
 	half, ok := l.conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
 		l.cut()
 		return
 	}
-	_ = l.conn.SetReadDeadline(time.Now().Add(LingerTime))
+	_ = l.conn.SetReadDeadline(time.Now().Add(lingerTime))
 }

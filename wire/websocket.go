@@ -18,16 +18,11 @@ import (
 	iopv1 "iop/proto/iop/v1"
 )
 
-// Codes of the close frame.
+// Codes of the close frame, for those who end a connection.
 const (
-	CloseNormal      = 1000
-	CloseGoingAway   = 1001
-	CloseProtocol    = 1002
-	CloseUnsupported = 1003
-	ClosePolicy      = 1008
-	CloseTooBig      = 1009
-
-	closeNoStatus = 1005 // never sent: the peer's close frame had no code
+	CloseGoingAway = websocket.CloseGoingAway
+	CloseProtocol  = websocket.CloseProtocolError
+	ClosePolicy    = websocket.ClosePolicyViolation
 )
 
 // RefusedMessage is what Next says of a message that the Client wire doesn't take.
@@ -39,8 +34,8 @@ type RefusedMessage struct {
 func (r *RefusedMessage) Error() string { return r.reason }
 
 var (
-	ErrTextMessage    = &RefusedMessage{CloseUnsupported, "a text message where only binary ones are taken"}
-	ErrMessageTooLong = &RefusedMessage{CloseTooBig, "a message over the limit"}
+	ErrTextMessage    = &RefusedMessage{websocket.CloseUnsupportedData, "a text message where only binary ones are taken"}
+	ErrMessageTooLong = &RefusedMessage{websocket.CloseMessageTooBig, "a message over the limit"}
 	ErrWebSocketRules = &RefusedMessage{CloseProtocol, "a frame against the rules of WebSocket"}
 )
 
@@ -193,12 +188,12 @@ func (c *WebSocketConn) write(opcode byte, payload []byte, tag string, place pla
 func (c *WebSocketConn) Withdraw(tag string) bool { return c.link.Withdraw(tag) }
 
 // Finish implements Link.
-func (c *WebSocketConn) Finish() { c.FinishWith(CloseNormal) }
+func (c *WebSocketConn) Finish() { c.FinishWith(websocket.CloseNormalClosure) }
 
 // FinishWith is Finish with this code in the close frame, which has a place even in a full queue.
 func (c *WebSocketConn) FinishWith(code int) {
 	b := make([]byte, webSocketHeaderBytes, webSocketHeaderBytes+2)
-	if code != closeNoStatus {
+	if code != websocket.CloseNoStatusReceived { // never sent: it says that a close frame had no code
 		b = binary.BigEndian.AppendUint16(b, uint16(code))
 	}
 	c.link.finishWith(webSocketFrame(b, opClose, c.masks))

@@ -88,7 +88,7 @@ func TestWebSocketPings(t *testing.T) {
 		t.Errorf("%d signs of life, want 3", n)
 	}
 	server.Finish()
-	if _, _, err := client.ReadMessage(); !websocket.IsCloseError(err, CloseNormal) {
+	if _, _, err := client.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseNormalClosure) {
 		t.Errorf("the client saw %v", err)
 	}
 	if a, b := <-pongs, <-pongs; a != "x" || len(b) != 125 {
@@ -169,7 +169,7 @@ func TestWebSocketPeerCloses(t *testing.T) {
 	}{
 		{"with a code", websocket.FormatCloseMessage(4321, "bye"), 4321, 4321},
 		{"going away", websocket.FormatCloseMessage(CloseGoingAway, ""), CloseGoingAway, CloseGoingAway},
-		{"without a code", nil, closeNoStatus, closeNoStatus},
+		{"without a code", nil, websocket.CloseNoStatusReceived, websocket.CloseNoStatusReceived},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
