@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"iop/load/fleet"
+	"iop/load/measure"
 	"iop/load/report"
 )
 
@@ -71,7 +72,7 @@ func (r *run) storm(ctx context.Context, began time.Time, d Disturbance) {
 // timeStorm waits for all Edges and notes how long it took from the last loss.
 func (r *run) timeStorm(ctx context.Context, s report.Storm, lastLoss time.Time) {
 	if at, err := r.fleet.AwaitAll(ctx); err == nil {
-		s.Back = ms(max(0, at.Sub(lastLoss)))
+		s.Back = measure.Millis(max(0, at.Sub(lastLoss)))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

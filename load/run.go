@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/url"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -206,26 +205,15 @@ func (r *run) tell() {
 	o, t := &r.result, r.traffic
 	o.Fleet = r.fleet.Stats()
 	if full := o.Fleet.FirstFull; !full.IsZero() {
-		o.ConnectMS = ms(full.Sub(r.connecting))
+		o.ConnectMS = measure.Millis(full.Sub(r.connecting))
 	}
 	o.Status, o.Summaries, o.Commands, o.Settled = t.Status.Tally(), t.Summaries.Tally(), t.Commands.Tally(), t.Settled.Tally()
 	o.Clients, o.Events, o.Readers = t.Clients.Tally(), t.Events.Tally(), t.Readers.Tally()
 	o.Gaps, o.Totals, o.Storms = t.Gaps.Load(), r.ledger.Totals(), r.storms
 }
 
-func ms(d time.Duration) *float64 { return new(float64(d) / float64(time.Millisecond)) }
-
 // some picks a share of all Edges, or at least one.
 func (r *run) some(percent int) []int {
 	n := r.scenario.Edges.Count
 	return rand.Perm(n)[:max(1, n*percent/100)]
-}
-
-// httpAddress is the host:port of an HTTP URL.
-func httpAddress(base string) (string, error) {
-	u, err := url.Parse(base)
-	if err != nil {
-		return "", err
-	}
-	return u.Host, nil
 }

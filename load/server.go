@@ -1,6 +1,7 @@
 package load
 
 import (
+	"net/url"
 	"sync"
 	"time"
 
@@ -25,9 +26,9 @@ func (s *server) find(t *Target) {
 	if t.Pid != 0 && !s.changed {
 		return
 	}
-	address, err := httpAddress(t.HTTP)
+	u, err := url.Parse(t.HTTP)
 	if err == nil {
-		s.process, err = measure.Listener(address)
+		s.process, err = measure.Listener(u.Host)
 	}
 	if err != nil {
 		s.process, s.why = measure.Process{}, err.Error()

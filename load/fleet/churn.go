@@ -28,7 +28,7 @@ func (f *Fleet) Churn(ctx context.Context, perSecond float64, away time.Duration
 				rudely = append(rudely, number)
 			}
 		}
-		f.Leave(politely, true, away)
-		f.Leave(rudely, false, away)
+		f.leave(politely, true, away)
+		f.leave(rudely, false, away)
 	}
 }

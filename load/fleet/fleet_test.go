@@ -373,14 +373,14 @@ func TestEdgesLeaveAndComeBack(t *testing.T) {
 	f := startFleet(t, cp, nil)
 	p := cp.peer()
 	awaitAll(t, f)
-	f.Leave([]int{0}, true, time.Millisecond)
+	f.leave([]int{0}, true, time.Millisecond)
 	p.hear("goodbye", func(m *iopv1.Envelope) bool {
 		return m.GetGoAway().GetReason() == iopv1.GoAwayReason_GO_AWAY_REASON_EDGE_STOPPING
 	})
 	p.ended()
 	p = cp.peer()
 	awaitAll(t, f)
-	f.Leave([]int{0}, false, time.Millisecond)
+	f.leave([]int{0}, false, time.Millisecond)
 	cp.peer()
 	for m := range p.said { // until its end
 		if m.GetGoAway() != nil {

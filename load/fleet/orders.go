@@ -61,8 +61,8 @@ func (f *Fleet) DropAll() {
 	f.Drop(all)
 }
 
-// Leave has Edges go and come back after a while; politely, or without a word.
-func (f *Fleet) Leave(numbers []int, politely bool, away time.Duration) {
+// leave has Edges go and come back after a while; politely, or without a word.
+func (f *Fleet) leave(numbers []int, politely bool, away time.Duration) {
 	f.each(numbers, func(e *edge) {
 		if e.state != serving {
 			return

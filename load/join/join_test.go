@@ -27,7 +27,7 @@ func TestSharesAreTheWhole(t *testing.T) {
 	var edges, status, summaries, commands, churn int
 	prefixes := map[string]bool{}
 	for i := range n {
-		s := Share(whole, i, n)
+		s := shareOf(whole, i, n)
 		edges += s.Edges.Count
 		status += s.Traffic.StatusRate
 		summaries += s.Traffic.SummaryRate

@@ -74,7 +74,7 @@ func (l *Leader) Run(ctx context.Context, target load.Target, s load.Scenario, w
 	defer stop()
 	var all sync.WaitGroup
 	for i, w := range l.workers {
-		part := &Part{Scenario: Share(s, i+1, n), HTTP: target.HTTP, EdgeWire: target.EdgeWire, Wire: target.ClientWire}
+		part := &Part{Scenario: shareOf(s, i+1, n), HTTP: target.HTTP, EdgeWire: target.EdgeWire, Wire: target.ClientWire}
 		all.Go(func() {
 			results[i+1], failures[i+1] = w.run(ctx, part)
 			if failures[i+1] != nil {
@@ -82,7 +82,7 @@ func (l *Leader) Run(ctx context.Context, target load.Target, s load.Scenario, w
 			}
 		})
 	}
-	results[0], failures[0] = load.Run(ctx, target, Share(s, 0, n), func(own measure.Sample) {
+	results[0], failures[0] = load.Run(ctx, target, shareOf(s, 0, n), func(own measure.Sample) {
 		for _, w := range l.workers {
 			w.addSample(&own)
 		}

@@ -7,8 +7,8 @@ import (
 	"iop/load"
 )
 
-// Share is the part of process i of n: its share of the Edges and of every rate, under a prefix of its own.
-func Share(s load.Scenario, i, n int) load.Scenario {
+// shareOf is the part of process i of n: its share of the Edges and of every rate, under a prefix of its own.
+func shareOf(s load.Scenario, i, n int) load.Scenario {
 	s.Edges.Count = share(s.Edges.Count, i, n)
 	s.Edges.IDPrefix += strconv.Itoa(i) + "-"
 	if s.Edges.ConnectRate > 0 {

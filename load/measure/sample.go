@@ -61,13 +61,14 @@ func (r *Rater) Next(since time.Duration) (Rate, Counts) {
 	c, p50, p99 := r.meter.Interval()
 	rate := Rate{PerSecond: float64(c.OK-r.before) / max(since.Seconds(), 1e-3)}
 	if p99 > 0 {
-		rate.P50, rate.P99 = millis(p50), millis(p99)
+		rate.P50, rate.P99 = Millis(p50), Millis(p99)
 	}
 	r.before = c.OK
 	return rate, c
 }
 
-func millis(d time.Duration) *float64 {
+// Millis is a time in milliseconds, for reports in which nil is one that wasn't measured.
+func Millis(d time.Duration) *float64 {
 	return new(float64(d) / float64(time.Millisecond))
 }
 
