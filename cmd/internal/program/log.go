@@ -29,7 +29,7 @@ func NewLogger(l configs.Log, out io.Writer) (zerolog.Logger, *LogWriter) {
 			Out: out, TimeFormat: time.TimeOnly, NoColor: !seen || os.Getenv("NO_COLOR") != "", FormatFieldValue: cleanValue,
 		}
 	}
-	w := NewLogWriter(out)
+	w := newLogWriter(out)
 	return zerolog.New(w).With().Timestamp().Logger(), w
 }
 

@@ -34,8 +34,8 @@ const (
 	logCloseTime = 2 * time.Second
 )
 
-// NewLogWriter starts one. out gets one line of JSON at a time.
-func NewLogWriter(out io.Writer) *LogWriter {
+// newLogWriter starts one. out gets one line of JSON at a time.
+func newLogWriter(out io.Writer) *LogWriter {
 	w := &LogWriter{out: out, lines: make(chan []byte, maxLogLines), ended: make(chan struct{})}
 	go w.run()
 	return w
@@ -122,9 +122,7 @@ func (w *LogWriter) Close() {
 	w.mu.Lock()
 }
 
-// LastWords is for what a process says right before it ends: a stderr that nobody takes holds up no end for more than two seconds.
-func LastWords(out io.Writer) io.Writer { return lastWords{out} }
-
+// lastWords is for what a process says right before it ends: a stderr that nobody takes holds up no end for more than two seconds.
 type lastWords struct{ out io.Writer }
 
 func (l lastWords) Write(p []byte) (int, error) {

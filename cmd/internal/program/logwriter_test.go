@@ -27,7 +27,7 @@ func (g *gate) Write(p []byte) (int, error) {
 
 func TestLogWriterWritesInOrder(t *testing.T) {
 	var out bytes.Buffer
-	w := NewLogWriter(&out)
+	w := newLogWriter(&out)
 	want := ""
 	for i := range 100 {
 		fmt.Fprintf(w, "line %d\n", i)
@@ -44,7 +44,7 @@ func TestLogWriterWritesInOrder(t *testing.T) {
 // A line's buffer is its logger's again when Write has returned.
 func TestLogWriterKeepsACopy(t *testing.T) {
 	g := &gate{open: make(chan struct{})}
-	w := NewLogWriter(g)
+	w := newLogWriter(g)
 	line := []byte("mine\n")
 	_, _ = w.Write(line)
 	copy(line, "XXXX")
@@ -66,7 +66,7 @@ func TestALogThatStandsHoldsNobodyUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := &gate{open: make(chan struct{})}
-				w := NewLogWriter(g)
+				w := newLogWriter(g)
 				sent := c.kept + 10
 				for i := range sent {
 					_, _ = io.WriteString(w, c.line) // waits for ever if it waits at all
@@ -99,7 +99,7 @@ func TestALogThatStandsHoldsNobodyUp(t *testing.T) {
 func TestAnEndDoesNotWaitForALogThatStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{open: make(chan struct{})}
-		w := NewLogWriter(g)
+		w := newLogWriter(g)
 		fmt.Fprintln(w, "never taken")
 		began := time.Now()
 		w.Close()
@@ -113,10 +113,10 @@ func TestAnEndDoesNotWaitForALogThatStands(t *testing.T) {
 func TestLastWords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{open: make(chan struct{})}
-		fmt.Fprintln(LastWords(g), "nobody takes it") // waits for ever if it waits for more than two seconds
+		fmt.Fprintln(lastWords{g}, "nobody takes it") // waits for ever if it waits for more than two seconds
 		close(g.open)
 		synctest.Wait()
-		fmt.Fprintln(LastWords(g), "goodbye")
+		fmt.Fprintln(lastWords{g}, "goodbye")
 		if !strings.HasSuffix(g.got.String(), "goodbye\n") {
 			t.Errorf("it said %q", g.got.String())
 		}

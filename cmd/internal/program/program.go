@@ -36,7 +36,7 @@ func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, problems) // lines of file:line, to be read by an editor too
 		return ExitUsage
 	}
-	fmt.Fprintf(LastWords(stderr), "%s: %s\n", root.Name(), terminal.Lines(err.Error())) // which may quote another process
+	fmt.Fprintf(lastWords{stderr}, "%s: %s\n", root.Name(), terminal.Lines(err.Error())) // which may quote another process
 	if usage := (usageError{}); errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "Run %q for usage.\n", root.Name()+" --help")
 		return ExitUsage
