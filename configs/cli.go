@@ -83,10 +83,7 @@ func (c *CLI) Context(name string) *CLIContext {
 
 // ReadToken gives the token, from its file where it is in one; empty: none.
 func (x *CLIContext) ReadToken() (string, error) {
-	if x.TokenFile == "" {
-		return x.Token, nil
-	}
-	token, err := readTokenFile(x.TokenFile)
+	token, err := readToken(x.Token, x.TokenFile)
 	if err != nil {
 		return "", fmt.Errorf("token_file %s %w; expected a file with one line, the token", x.TokenFile, err)
 	}

@@ -31,10 +31,6 @@ func readToken(token, file string) (string, error) {
 	if file == "" {
 		return token, nil
 	}
-	return readTokenFile(file)
-}
-
-func readTokenFile(file string) (string, error) {
 	data, err := readRegular(file)
 	if err != nil {
 		return "", err
