@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"iop/cmd/internal/build"
+	"iop/cmd/internal/probed"
 	"iop/cmd/internal/program"
 	"iop/configs"
 	"iop/edge"
@@ -81,21 +82,13 @@ func edgeOptions(cfg *configs.Edge, site *manage.Site, probed *edge.ProbedSite, 
 
 // probedNodes are those that the Edge asks by itself.
 func probedNodes(nodes []configs.EdgeNode) []edge.ProbedNode {
-	probed := make([]edge.ProbedNode, 0, len(nodes))
+	all := make([]edge.ProbedNode, 0, len(nodes))
 	for _, n := range nodes {
-		if n.Agent {
-			continue
+		if !n.Agent {
+			all = append(all, edge.ProbedNode{ID: n.ID, Name: n.Name, Labels: n.Labels, Providers: probed.Providers(n.Providers)})
 		}
-		p := edge.ProbedNode{ID: n.ID, Name: n.Name, Labels: n.Labels}
-		for _, b := range n.Providers {
-			p.Providers = append(p.Providers, edge.ProbedProvider{
-				ID: b.ID, Type: b.Type, BaseURL: b.BaseURL, Models: b.Models,
-				Capacity: uint32(b.Capacity), LongContextCapacity: uint32(b.LongContextCapacity), // configs bounds both
-			})
-		}
-		probed = append(probed, p)
 	}
-	return probed
+	return all
 }
 
 // tlsConfig reads the files as they are now, so that a renewed certificate is used at the next connection.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iop/cmd/internal/build"
+	"iop/cmd/internal/probed"
 	"iop/cmd/internal/program"
 	"iop/configs"
 	"iop/edge"
@@ -68,7 +69,7 @@ func serve(ctx context.Context, cfg *configs.Node, stderr io.Writer) error {
 	ctx, stop := program.UntilSignal(ctx)
 	defer stop()
 	site, err := edge.NewProbedSite(edge.ProbeOptions{
-		Nodes:    []edge.ProbedNode{{ID: cfg.Node.ID, Providers: probedProviders(cfg.Providers)}},
+		Nodes:    []edge.ProbedNode{{ID: cfg.Node.ID, Providers: probed.Providers(cfg.Providers)}},
 		Interval: cfg.Probe.Interval, Timeout: cfg.Probe.Timeout, Logger: log,
 	})
 	if err != nil {
@@ -89,15 +90,4 @@ func serve(ctx context.Context, cfg *configs.Node, stderr io.Writer) error {
 	}
 	log.Info("The Node agent has stopped.")
 	return nil
-}
-
-func probedProviders(all []configs.EdgeProvider) []edge.ProbedProvider {
-	providers := make([]edge.ProbedProvider, 0, len(all))
-	for _, p := range all {
-		providers = append(providers, edge.ProbedProvider{
-			ID: p.ID, Type: p.Type, BaseURL: p.BaseURL, Models: p.Models,
-			Capacity: uint32(p.Capacity), LongContextCapacity: uint32(p.LongContextCapacity), // configs bounds both
-		})
-	}
-	return providers
 }
