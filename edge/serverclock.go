@@ -29,22 +29,28 @@ func (c *serverClock) read(sent, received, server time.Time) {
 	}
 	is := server.Add(half)
 	if !c.at.IsZero() {
-		age := received.Sub(c.at)
-		off := c.off + age/time.Duration(time.Second/driftPerSecond)
-		if apart := is.Sub(c.server.Add(age)).Abs(); half > off && apart <= half+off {
+		says, off := c.says(received)
+		if apart := is.Sub(says).Abs(); half > off && apart <= half+off {
 			return
 		}
 	}
 	c.server, c.at, c.off = is, received, half
 }
 
-// expired tells whether a moment of the server's clock has passed. Nothing is expired while its clock isn't known: this
-// machine's own may be hours off.
+// says gives the server's time, and how far off it may be.
+func (c *serverClock) says(now time.Time) (server time.Time, off time.Duration) {
+	age := now.Sub(c.at)
+	return c.server.Add(age), c.off + age/time.Duration(time.Second/driftPerSecond)
+}
+
+// expired tells whether a moment of the server's clock has passed for certain: what arrived in time isn't refused because the
+// hello took long. Nothing is expired while its clock isn't known: this machine's own may be hours off.
 func (c *serverClock) expired(moment, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.at.IsZero() {
 		return false
 	}
-	return c.server.Add(now.Sub(c.at)).After(moment)
+	server, off := c.says(now)
+	return server.Add(-off).After(moment)
 }
