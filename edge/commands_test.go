@@ -211,10 +211,13 @@ func TestRefusals(t *testing.T) {
 			return c
 		}
 		time.Sleep(10 * time.Second)
+		mistyped := call("c", "edge.ping")
+		mistyped.Parameters = &structpb.Struct{Fields: map[string]*structpb.Value{"x": structpb.NewNullValue()}}
 		for name, c := range map[string]struct {
 			request *iopv1.EdgeCommandRequest
 			why     string
 		}{
+			"a parameter of a ping":   {mistyped, "takes no parameters"},
 			"unknown operation":       {call("a", "model.load"), "no such operation"},
 			"no operation":            {call("b", ""), "no such operation"},
 			"no id":                   {call("", "op"), "no usable id"},

@@ -29,9 +29,10 @@ func FuzzControlPlane(f *testing.F) {
 		}
 		f.Add(all)
 	}
-	command := &iopv1.EdgeCommandRequest{CommandId: "c", Operation: "edge.ping", Parameters: &structpb.Struct{Fields: map[string]*structpb.Value{"x": nil}},
-		Timeout: durationpb.New(-1), ExpiresAt: timestamppb.Now()}
+	command := &iopv1.EdgeCommandRequest{CommandId: "c", Operation: "edge.ping", Timeout: durationpb.New(-1), ExpiresAt: timestamppb.Now()}
+	odd := &iopv1.EdgeCommandRequest{CommandId: "e", Operation: "edge.ping", Parameters: &structpb.Struct{Fields: map[string]*structpb.Value{"x": nil}}}
 	add(&iopv1.Envelope{Id: 1, Body: &iopv1.Envelope_EdgeCommandRequest{EdgeCommandRequest: command}},
+		&iopv1.Envelope{Id: 3, Body: &iopv1.Envelope_EdgeCommandRequest{EdgeCommandRequest: odd}},
 		&iopv1.Envelope{Id: 2, Body: &iopv1.Envelope_EdgeCommandQueryRequest{EdgeCommandQueryRequest: &iopv1.EdgeCommandQueryRequest{CommandIds: []string{"c", "d", ""}}}})
 	add(&iopv1.Envelope{Id: 1, Body: &iopv1.Envelope_EdgeStatusRequest{}},
 		&iopv1.Envelope{Id: 1, Body: &iopv1.Envelope_Ping{Ping: &iopv1.Ping{SentAt: &timestamppb.Timestamp{Seconds: -1, Nanos: -1}}}})

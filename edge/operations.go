@@ -8,7 +8,10 @@ import (
 )
 
 // ping answers at once with the Edge's time and how long it has run.
-func (e *Edge) ping(context.Context, *Command) (map[string]any, error) {
+func (e *Edge) ping(_ context.Context, c *Command) (map[string]any, error) {
+	if len(c.Parameters) > 0 {
+		return nil, Rejected("edge.ping takes no parameters.")
+	}
 	now := time.Now()
 	return map[string]any{
 		"time":           now.UTC().Format(time.RFC3339Nano),
