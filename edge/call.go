@@ -77,6 +77,10 @@ func failedResponse(id string) *iopv1.EdgeCommandResponse {
 	return &iopv1.EdgeCommandResponse{CommandId: id, Outcome: iopv1.CommandOutcome_COMMAND_OUTCOME_FAILED, Message: failedSentence}
 }
 
+func rejectedResponse(id, why string) *iopv1.EdgeCommandResponse {
+	return &iopv1.EdgeCommandResponse{CommandId: id, Outcome: iopv1.CommandOutcome_COMMAND_OUTCOME_REJECTED, Message: why}
+}
+
 func acceptedResponse(id string) *iopv1.EdgeCommandResponse {
 	return &iopv1.EdgeCommandResponse{CommandId: id, Outcome: iopv1.CommandOutcome_COMMAND_OUTCOME_ACCEPTED}
 }

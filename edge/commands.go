@@ -65,17 +65,21 @@ type run struct {
 // errCrowded ends a command that lasts when enough others do.
 var errCrowded = Failed(fmt.Sprintf("The Edge runs %d lasting commands already; this one was ended.", maxLasting))
 
-func newCommands(operations map[string]Operation, clock *serverClock, event func(*iopv1.EdgeCommandEvent), stateFile string, log *slog.Logger) *commands {
-	c := &commands{operations: operations, clock: clock, event: event, log: log, outcomes: newOutcomes(maxOutcomes, maxOutcomeBytes)}
+// newCommands takes the outcomes from the file, and writes it anew, so that a file that can't be written is noticed now and not
+// at the first command.
+func newCommands(operations map[string]Operation, clock *serverClock, event func(*iopv1.EdgeCommandEvent), stateFile string, log *slog.Logger) (*commands, error) {
+	c := &commands{operations: operations, clock: clock, event: event, log: log, outcomes: newOutcomes(maxOutcomes, maxOutcomeBytes), version: 1}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.file.path = stateFile
-	kept, err := c.file.load()
-	if err != nil {
+	if kept, err := c.file.load(); err == nil {
+		c.outcomes.restore(kept)
+	} else {
 		log.Warn("The outcomes of earlier commands can't be read; the Edge starts without them.", "file", stateFile, "error", err)
-		return c
 	}
-	c.outcomes.restore(kept)
-	return c
+	if err := c.save(); err != nil {
+		return nil, fmt.Errorf("edge: the state file can't be written: %w", err)
+	}
+	return c, nil
 }
 
 // request takes a command: answers it as before, refuses it, or starts it.
@@ -93,9 +97,10 @@ func (c *commands) request(from answerer, replyTo uint64, req *iopv1.EdgeCommand
 		return
 	}
 	if why := c.refusal(req); why != "" {
-		refused := &iopv1.EdgeCommandResponse{CommandId: id, Outcome: iopv1.CommandOutcome_COMMAND_OUTCOME_REJECTED, Message: why}
+		refused := rejectedResponse(id, why)
 		if usableID(id) {
 			c.outcomes.settle(refused)
+			c.version++
 		}
 		c.log.Info("A command was rejected.", "command_id", clip(id), "operation", clip(req.Operation), "why", why)
 		from.answerCommand(replyTo, refused)
@@ -151,9 +156,13 @@ func (c *commands) run(ctx context.Context, r *run, req *iopv1.EdgeCommandReques
 	defer func() {
 		soon.Stop()
 		c.settle(r, response)
-		c.save()
+		_ = c.logSave() // this process still remembers it
 	}()
-	c.save() // before it does anything, so that a new process doesn't run the same command again
+	// Before it does anything, so that a new process doesn't run the same command again.
+	if c.logSave() != nil {
+		response = rejectedResponse(r.id, "The Edge can't note the command in its state file, and so doesn't run it; the Edge's log tells why.")
+		return
+	}
 	response = c.call(ctx, &Command{
 		ID: req.CommandId, Operation: req.Operation, NodeID: req.NodeId,
 		Parameters: parametersOf(req), RequestedBy: req.RequestedBy, RequestID: req.RequestId,
@@ -218,20 +227,25 @@ func (c *commands) settle(r *run, response *iopv1.EdgeCommandResponse) {
 	})
 }
 
-// save keeps the outcomes over a restart. A refusal alone isn't worth a write; it is kept with what comes after it. What
-// can't be written is still remembered by this process.
-func (c *commands) save() {
+// save keeps the outcomes over a restart. A refusal alone isn't worth a write; it is kept with what comes after it, or with the
+// Edge's end.
+func (c *commands) save() error {
 	c.mu.Lock()
 	version := c.version
 	c.mu.Unlock()
-	err := c.file.save(version, func() (uint64, *iopv1.EdgeCommandQueryResponse) {
+	return c.file.save(version, func() (uint64, *iopv1.EdgeCommandQueryResponse) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.version, c.outcomes.keep()
 	})
+}
+
+func (c *commands) logSave() error {
+	err := c.save()
 	if err != nil {
 		c.log.Error("The outcomes of commands can't be kept for a restart.", "error", err)
 	}
+	return err
 }
 
 // query answers what became of commands. Those that run are accepted from here on: their ends will be events.

@@ -32,7 +32,8 @@ type Edge struct {
 	news  chan struct{} // the same, for the owner of the connection
 }
 
-// New makes an Edge that does nothing yet. Its error names everything in the options that is wrong.
+// New makes an Edge that does nothing yet, but for writing its StateFile. Its error names everything in the options that is
+// wrong, or tells that the StateFile can't be written.
 func New(o Options) (*Edge, error) {
 	o.setDefaults()
 	if err := o.check(); err != nil {
@@ -43,7 +44,10 @@ func New(o Options) (*Edge, error) {
 		dirty: make(chan struct{}, 1), news: make(chan struct{}, 1),
 	}
 	operations := e.allOperations(o.Operations)
-	e.commands = newCommands(operations, &e.clock, func(c *iopv1.EdgeCommandEvent) { e.up.event(commandEvent(c)) }, o.StateFile, e.log)
+	var err error
+	if e.commands, err = newCommands(operations, &e.clock, func(c *iopv1.EdgeCommandEvent) { e.up.event(commandEvent(c)) }, o.StateFile, e.log); err != nil {
+		return nil, err
+	}
 	e.connector = &connector{
 		opts: &e.opts, instanceID: rand.Text(), startedAt: e.startedAt, operations: operationNames(operations), clock: &e.clock,
 		dial: (&net.Dialer{}).DialContext,
@@ -74,6 +78,7 @@ func (e *Edge) Run(ctx context.Context) error {
 	case <-time.After(stopTime):
 		e.log.Warn("Commands go on after the Edge has stopped.")
 	}
+	_ = e.commands.logSave() // what was refused since the last command
 	site.Wait()
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -81,7 +80,10 @@ func TestADamagedStateFileIsAnEmptyOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		var log bytes.Buffer
-		c := newCommands(nil, &serverClock{}, nil, file, slog.New(slog.NewTextHandler(&log, nil)))
+		c, err := newCommands(nil, &serverClock{}, nil, file, slog.New(slog.NewTextHandler(&log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
 		if len(c.outcomes.settled) != 0 || !strings.Contains(log.String(), errOutcomeFile.Error()) {
 			t.Errorf("%s: it has %d outcomes and logs %q", name, len(c.outcomes.settled), log.String())
 		}
@@ -89,8 +91,8 @@ func TestADamagedStateFileIsAnEmptyOne(t *testing.T) {
 	if err := os.WriteFile(file, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if c := newCommands(nil, &serverClock{}, nil, file, quietLog); c.outcomes.settled["a"].GetMessage() != "well done" {
-		t.Error("a whole one isn't taken")
+	if c, err := newCommands(nil, &serverClock{}, nil, file, quietLog); err != nil || c.outcomes.settled["a"].GetMessage() != "well done" {
+		t.Errorf("a whole one isn't taken: %v", err)
 	}
 }
 
@@ -116,22 +118,53 @@ func TestTheStateFileIsBounded(t *testing.T) {
 	}
 }
 
-func TestAStateFileThatCannotBeWrittenStopsNothing(t *testing.T) {
-	var log bytes.Buffer
-	c := newCommands(one("op", nothing), &serverClock{}, func(*iopv1.EdgeCommandEvent) {}, filepath.Join(t.TempDir(), "none", "state"), slog.New(slog.NewTextHandler(&log, nil)))
-	answered := make(taken, 1)
-	c.request(answered, 1, call("c", "op"))
-	select {
-	case r := <-answered:
-		if r.Outcome != done {
-			t.Errorf("answered %v", r)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("no answer")
+func TestAStateFileThatCannotBeWrittenIsNoticedAtTheStart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "none", "state")
+	if _, err := New(Options{ID: "seoul-1", Address: "control-plane.test:1", StateFile: file, Logger: quietLog}); err == nil || !strings.Contains(err.Error(), "can't be written") {
+		t.Errorf("the Edge is made with %v", err)
 	}
-	<-c.stop()
-	if !strings.Contains(log.String(), "can't be kept") {
-		t.Errorf("the log says %s", log.String())
+}
+
+// A disk may fill while the Edge runs. What isn't noted isn't run: after a crash it could run a second time.
+func TestWhatCannotBeNotedIsntRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "state")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		var runs atomic.Int32
+		cp := newFakeCP(t)
+		startEdge(t, cp, Options{Operations: one("quick", lasting(0, &runs)), StateFile: filepath.Join(dir, "file")})
+		p := cp.accept()
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		p.command(5, call("c", "quick"))
+		if a := p.answer(5); a.Outcome != rejected || !strings.Contains(a.Message, "can't note the command") || runs.Load() != 0 {
+			t.Errorf("answered %v after %d runs", a, runs.Load())
+		}
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		p.command(6, call("d", "quick"))
+		if a := p.answer(6); a.Outcome != done || runs.Load() != 1 {
+			t.Errorf("once it can be written again it is answered %v after %d runs", a, runs.Load())
+		}
+	})
+}
+
+func TestARefusalIsKeptWhenTheEdgeStops(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "state")
+	for _, operations := range []map[string]Operation{nil, one("new", nothing)} {
+		synctest.Test(t, func(t *testing.T) {
+			cp := newFakeCP(t)
+			startEdge(t, cp, Options{Operations: operations, StateFile: file})
+			p := cp.accept()
+			p.command(5, call("c", "new"))
+			if a := p.answer(5); a.Outcome != rejected {
+				t.Errorf("answered %v", a)
+			}
+		})
 	}
 }
 
