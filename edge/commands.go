@@ -71,6 +71,9 @@ func newCommands(operations map[string]Operation, clock *serverClock, event func
 	c := &commands{operations: operations, clock: clock, event: event, log: log, outcomes: newOutcomes(maxOutcomes, maxOutcomeBytes), version: 1}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.file.path = stateFile
+	if err := c.file.removeLeft(); err != nil {
+		log.Warn("What a killed Edge left beside its state file can't be removed.", "file", stateFile, "error", err)
+	}
 	if kept, err := c.file.load(); err == nil {
 		c.outcomes.restore(kept)
 	} else {

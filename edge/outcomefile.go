@@ -62,6 +62,14 @@ func (f *outcomeFile) save(version uint64, state func() (uint64, *iopv1.EdgeComm
 	return nil
 }
 
+// removeLeft removes what a process left that was killed while it wrote.
+func (f *outcomeFile) removeLeft() error {
+	if f.path == "" {
+		return nil
+	}
+	return wholefile.RemoveLeft(f.path)
+}
+
 // load reads the file. A file that isn't there is empty.
 func (f *outcomeFile) load() (*iopv1.EdgeCommandQueryResponse, error) {
 	if f.path == "" {

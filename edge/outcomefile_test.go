@@ -3,7 +3,9 @@ package edge
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -25,7 +27,8 @@ func TestARestartRunsNoCommandAgain(t *testing.T) {
 		"quick": lasting(0, &runs),
 		"slow":  func(ctx context.Context, _ *Command) (map[string]any, error) { <-ctx.Done(); return nil, ctx.Err() },
 	}
-	var killed []byte // the file as a kill would leave it
+	var killed []byte                                         // the file as a kill would leave it
+	left := filepath.Join(filepath.Dir(file), ".state.7.tmp") // and the next one, half written
 	synctest.Test(t, func(t *testing.T) {
 		cp := newFakeCP(t)
 		startEdge(t, cp, Options{Operations: operations, StateFile: file})
@@ -42,7 +45,7 @@ func TestARestartRunsNoCommandAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if err := os.WriteFile(file, killed, 0o600); err != nil {
+	if err := errors.Join(os.WriteFile(file, killed, 0o600), os.WriteFile(left, killed[:len(killed)/2], 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -58,6 +61,9 @@ func TestARestartRunsNoCommandAgain(t *testing.T) {
 			t.Errorf("what ran is answered %v", a)
 		}
 	})
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was half written is there still, %v", err)
+	}
 }
 
 func TestADamagedStateFileIsAnEmptyOne(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -19,7 +21,8 @@ func Write(path string, data []byte, perm fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	beside, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp") // 0600: nobody else reads it before it has its rights
+	before, after := besideName(path)
+	beside, err := os.CreateTemp(filepath.Dir(path), before+"*"+after) // 0600: nobody else reads it before it has its rights
 	if err != nil {
 		return err
 	}
@@ -31,6 +34,28 @@ func Write(path string, data []byte, perm fs.FileMode) error {
 		return errors.Join(err, os.Remove(beside.Name()))
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// besideName is how the name of a file that Write makes beside another begins and ends; a number is between.
+func besideName(path string) (before, after string) { return "." + filepath.Base(path) + ".", ".tmp" }
+
+// RemoveLeft removes what was left beside the file at path by processes that were killed while they wrote it. Only who alone
+// writes the file may call it.
+func RemoveLeft(path string) error {
+	path, err := target(path)
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	before, after := besideName(path)
+	for _, e := range entries {
+		number, begins := strings.CutPrefix(e.Name(), before)
+		number, ends := strings.CutSuffix(number, after)
+		if _, notANumber := strconv.ParseUint(number, 10, 64); begins && ends && notANumber == nil {
+			err = errors.Join(err, os.Remove(filepath.Join(filepath.Dir(path), e.Name())))
+		}
+	}
+	return err
 }
 
 // target is where the links at path lead, and path itself where no file is yet.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 )
@@ -65,6 +66,31 @@ func TestWhatFailsLeavesNothing(t *testing.T) {
 	alone(t, path)
 	if err := Write(filepath.Join(path, "nowhere", "file"), []byte("x"), 0o600); err == nil {
 		t.Error("there is no such directory")
+	}
+}
+
+// A kill may come between the write and the rename.
+func TestRemoveLeft(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	stays := []string{"file", ".file.tmp", ".file.a.tmp", ".file.2.7.tmp", ".other.7.tmp", ".file.7.tmp2"}
+	for _, name := range append(stays, ".file.7.tmp", ".file.3141592653.tmp") {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := errors.Join(os.Symlink(path, link), RemoveLeft(link)); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	slices.Sort(stays)
+	if !slices.Equal(left, stays) {
+		t.Errorf("left are %v, %v; want %v", left, err, stays)
 	}
 }
 
