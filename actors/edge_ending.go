@@ -117,7 +117,7 @@ func (e *edge) end(ctx actor.Context, reason Reason) {
 	}
 }
 
-// tellEnd tells the registry, and behind that has it asked again for what met a link that had ended.
+// tellEnd tells the registry, and then gives the commands that met a link which had already ended back to operations.
 func (e *edge) tellEnd(ctx actor.Context) {
 	ctx.Send(e.sys.registry, &ended{pid: ctx.Self(), edgeID: e.edgeID, token: e.token, reason: e.reason})
 	for _, operationID := range e.unsent {
@@ -159,7 +159,7 @@ func (e *edge) survive(ctx actor.Context) {
 	e.stopIfDone(ctx)
 }
 
-// stopping is also where a second panic leads: the link is cut, and nobody in the table waits in vain.
+// stopping runs after a second panic, too: the link is cut, and nobody in the table waits in vain.
 func (e *edge) stopping(ctx actor.Context) {
 	defer func() { _ = recover() }() // a second panic here would hang the registry's own stop
 	if e.link == nil {

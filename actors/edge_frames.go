@@ -11,8 +11,8 @@ import (
 
 // What the peer says, once its hello was accepted.
 
-// envelope takes one frame; of a status, also what is kept of it. What the registry passes on carries the frame's credit along; of all
-// else it is given back here.
+// envelope takes one frame, and with a status the snapshot that is kept of it. What the registry passes on carries the frame's credit
+// along; otherwise the credit is given back here.
 func (e *edge) envelope(ctx actor.Context, m *iopv1.Envelope, snapshot *Snapshot) {
 	if s := e.take(ctx, m, snapshot); s != nil {
 		s.edgeID, s.token, s.credit = e.edgeID, e.token, &e.credit

@@ -9,7 +9,7 @@ import (
 	"iop/wire"
 )
 
-// FleetReply is a Fleet of which the connected Edges without a snapshot as young as wanted were asked for one.
+// FleetReply is a Fleet whose connected Edges were asked for a snapshot unless theirs was young enough.
 type FleetReply struct {
 	Fleet *Fleet
 	Asked []string // the edge_ids of those, in order

@@ -11,9 +11,9 @@ import (
 	"iop/wire"
 )
 
-// edge is one that is simulated: it answers status requests and commands, at once and well. It isn't load/fleet's: that one makes a new
-// snapshot for each answer, with a stamp, and keeps books, on the CPU that is the measured server's here. This one sends bytes
-// that were encoded before, when it is told to, and counts Pongs, which say that the server has read all that came before.
+// edge is a simulated Edge that answers status requests and commands at once. That of load/fleet makes a new snapshot for each answer, with a
+// stamp, and keeps books, which would take CPU from the measured server. This one sends bytes that were encoded before, when it is
+// told to, and counts Pongs, which say that the server has read all that came before.
 type edge struct {
 	f        *fleet
 	number   int

@@ -22,8 +22,8 @@ const (
 	lateEvents = 10 * time.Second
 )
 
-// eventCPU is what an event costs that 100 live readers see, with 1,000 of them a second. What a reader that was ended didn't see is
-// counted as lost: it cost nothing, so that none may be.
+// eventCPU is the cost of an event that 100 live readers see, at 1,000 events a second. What a reader didn't see because it was ended is
+// counted as lost, and none may be lost: a lost event costs nothing.
 var eventCPU = figure{
 	name: "Event", alike: true,
 	per: []unit{
@@ -116,7 +116,7 @@ func (r *readers) read(response *http.Response) {
 	}
 }
 
-// await returns when so many were seen, or no more are to be hoped for.
+// await returns when so many were seen, or no more can be expected.
 func (r *readers) await(ctx context.Context, all int64) error {
 	for by := time.Now().Add(lateEvents); r.seen.Load() < all && time.Now().Before(by); {
 		if err := wait(ctx, 5*time.Millisecond); err != nil {

@@ -15,13 +15,13 @@ type figure struct {
 	measure func(context.Context, *rig) (operations int, values []float64, err error)
 	// again does once more what the figure is of, for profiles; nil: measure does.
 	again func(context.Context, *rig) (operations int, err error)
-	holds bool // it is of memory, of which the profile is the heap
-	// alike: the baseline does as much by Edge or by operation, however many Edges there are. What the costs of both servers grow by is
-	// then the machine's.
+	holds bool // it is of memory, and so its profile is the heap's
+	// alike: the baseline does the same work by Edge or by operation, however many Edges there are. If the costs of both servers grow,
+	// it is then the machine's doing.
 	alike bool
 	// turns are how often it is measured in a round; 0: once. What takes a second has a median in one round already.
 	turns int
-	// atOnce: the servers need not take turns, as none is kept from what it does by what is done with the other.
+	// atOnce: the servers need not take turns, because measuring one doesn't disturb the other.
 	atOnce bool
 }
 
@@ -46,7 +46,7 @@ type unit struct {
 	name  string
 	label string
 	scale float64 // of the value to what the label says
-	// total makes of a value what must not grow faster than the number of Edges; nil: it is no cost that Edges make.
+	// total turns a value into the cost that must not grow faster than the number of Edges; nil: it is no cost of Edges.
 	total func(edges, value float64) float64
 }
 
@@ -73,7 +73,7 @@ const (
 	asItIs   = 1
 )
 
-// byEdge is for what one Edge takes, or one operation of which each Edge makes as many however many there are.
+// byEdge is for the cost of one Edge, or of one operation that each Edge makes equally often however many Edges there are.
 func byEdge(edges, value float64) float64 { return edges * value }
 
 // ofAll is for what goes over the whole fleet.
@@ -82,10 +82,10 @@ func ofAll(_, value float64) float64 { return value }
 // timeOf is how long a rate takes to go through the fleet.
 func timeOf(edges, rate float64) float64 { return edges / rate }
 
-// goroutinesOf takes fewer than some for none: one more that is still ending is no growth.
+// goroutinesOf counts fewer than someGoroutines as that many: one more that is still ending is no growth.
 func goroutinesOf(edges, each float64) float64 { return edges * max(each, someGoroutines) }
 
-// figures are all of them, in the order in which a rig bears them: memory first, what disturbs it last.
+// figures are all of them, in the order in which they are measured: memory first, what disturbs a rig last.
 func figures() []figure {
 	return []figure{
 		idleHello, helloRate, idleSnapshot, idleCPU, heartbeatCPU, pushCPU,

@@ -16,7 +16,7 @@ var operations = []string{"config.apply", "config.show", "edge.ping", "node.drai
 
 var began = time.Now()
 
-// hello is what an iop-edge says of itself, as long as one's of a site that has a name and a few labels.
+// hello is as long as that of an iop-edge whose site has a name and a few labels.
 func hello(number int) *iopv1.EdgeHelloRequest {
 	return &iopv1.EdgeHelloRequest{
 		EdgeId: edgeID(number), Name: fmt.Sprintf("Inference site %05d", number), Version: "v1.4.2", ProtocolVersion: wire.ProtocolVersion,

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// idleCPU is what a fleet costs that does nothing but send its heartbeats, which are answered.
+// idleCPU is the cost of a fleet that only sends heartbeats, which are answered.
 var idleCPU = figure{
 	name: "IdleCPU", alike: true, atOnce: true,
 	per: []unit{{cpuAMinute, "idle CPU, s a minute", asItIs, ofAll}},

@@ -2,8 +2,8 @@ package main
 
 import "context"
 
-// idleHello is what an Edge takes that has said hello and sends heartbeats: growth of resident memory, and of goroutines, since
-// none was connected. It is the first to be measured.
+// idleHello is the cost of an Edge that has said hello and sends heartbeats: the growth of resident memory, and of goroutines, since
+// no Edge was connected. It is measured first.
 var idleHello = figure{
 	name: "IdleHello", holds: true, atOnce: true,
 	per: []unit{

@@ -14,8 +14,8 @@ const (
 	excluded = 1.25
 )
 
-// exponent is the power of the number of Edges that a cost grows by, and how far off that may be in 19 of 20 cases, as far as
-// the values lie by a line at all.
+// exponent is the power of the number of Edges that a cost grows by, with its error bar: how far off it may be in 19 of 20 cases, provided
+// that the values lie along a line.
 type exponent struct{ power, off float64 }
 
 func (e exponent) String() string {
@@ -48,8 +48,8 @@ func (r *results) cost(f figure, u unit) curve {
 	})
 }
 
-// costBeside is the same by the baseline's, turn by turn, times the number of Edges: that of a server that takes as much for each, on a
-// machine which isn't slower with more of them.
+// costBeside is the cost divided by the baseline's, turn by turn, times the number of Edges: the cost on a machine that isn't slower with
+// more Edges.
 func (r *results) costBeside(f figure, u unit) curve {
 	return r.curve(f, u, func(n int) []float64 {
 		edges := float64(n)
@@ -84,8 +84,8 @@ func (c curve) tells() bool {
 	return len(sizes) > 1 && most > 1
 }
 
-// lastStep is the growth from the last size but one to the last. What begins to grow only there, behind something that is always the same,
-// doesn't show over all sizes. False with one point each, from which anything may follow.
+// lastStep is the growth from the last size but one to the last. Growth that begins only there, hidden before by a constant cost, doesn't
+// show over all sizes. False with one point each, which would prove nothing.
 func (c curve) lastStep() (exponent, bool) {
 	last, before := math.Inf(-1), math.Inf(-1)
 	for _, p := range c {
@@ -166,7 +166,7 @@ func student(freedom int) float64 {
 
 const linearWanted = "nothing grows faster than linearly"
 
-// linear tells whether each cost grows at most as much as the number of Edges does.
+// linear tells whether each cost grows no faster than the number of Edges.
 func (r *results) linear(figures []figure) verdict {
 	judged := map[outcome][]string{}
 	for _, f := range figures {

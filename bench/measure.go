@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// maxEdges is the most that one process can be connected as, with 20,000 descriptors.
+	// maxEdges is the most Edges that one process can connect, with 20,000 descriptors.
 	maxEdges = 19_500
 	// figureTime is the longest that one measurement may take, and that all Edges may take to connect.
 	figureTime = 3 * time.Minute
 )
 
-// measure takes every figure at each size in every round. Rounds are the outermost: what else the machine does for minutes hits
-// all sizes, and shows as what a figure's samples differ by.
+// measure takes every figure at each size in every round. Rounds are the outermost loop, so that whatever else the machine does for minutes
+// hits all sizes, and shows in the spread of a figure's samples.
 func (r *results) measure(ctx context.Context, set *settings, figures []figure, kinds []kind) error {
 	for round := range set.count {
 		for _, edges := range set.sizes {

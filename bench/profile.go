@@ -75,7 +75,7 @@ func (s *rig) profile(ctx context.Context, out io.Writer, f figure, dir string) 
 		return err
 	}
 	fmt.Fprintf(out, "%-12s %10.1f objects/op %12.0f B/op\n", f.name, objects, bytes)
-	if err := s.free(ctx); err != nil { // what is allocated is noted at the end of a collection: that of the figure before would be this one's
+	if err := s.free(ctx); err != nil { // allocations are noted at the end of a collection: else this figure would have the last one's
 		return err
 	}
 	for _, kind := range busyProfiles {

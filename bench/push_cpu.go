@@ -2,7 +2,7 @@ package main
 
 import "context"
 
-// pushCPU is what a pushed snapshot costs that is kept. A heartbeat after each Edge's last one shows that all were read, which
+// pushCPU is the cost of a pushed snapshot, which is kept. A heartbeat after each Edge's last one shows that all were read, which
 // counts too: one to two pushes at the most.
 var pushCPU = figure{
 	name: "Push", alike: true, turns: someTurns,

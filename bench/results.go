@@ -28,8 +28,8 @@ func (r *results) at(p place) (statistic, bool) {
 	return statisticOf(all), len(all) > 0
 }
 
-// ratio is what the Control Plane takes by what the baseline does: the median of the turns, in each of which one was measured shortly
-// after the other. False when there is none, as by 0.
+// ratio is the Control Plane's value divided by the baseline's: the median of the turns, in each of which one was measured shortly
+// after the other. False when there is none, such as by 0.
 func (r *results) ratio(figure, unit string, edges int) (float64, bool) {
 	ours, theirs := r.samples[place{figure, unit, edges, plane}], r.samples[place{figure, unit, edges, baseline}]
 	var all []float64

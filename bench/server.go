@@ -34,7 +34,7 @@ func controlPlane(bin string) kind {
 `}}
 }
 
-// server is one that runs.
+// server is one of them, running.
 type server struct {
 	*daemon.Daemon
 	http     string // http://host:port

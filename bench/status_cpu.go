@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// statusCPU is what a status round trip costs: HTTP, the Edge asked, its answer rendered. Its timeout is one that no profile makes too short.
+// statusCPU is the cost of a status round trip: HTTP, the Edge asked, its answer rendered. Its timeout is long enough even under a profile.
 var statusCPU = figure{
 	name: "Status", alike: true, turns: 5, // its ratio is the one whose target is closest
 	per: []unit{

@@ -26,7 +26,7 @@ var targets = []target{
 	{text: "1,000 events a second to 100 readers under half a core", figure: "Event", unit: cpuEach, edges: 10_000, limit: 0.5e9 / eventsASecond, show: cores},
 }
 
-// cores are those that events take whose CPU is told by event. That what is awaited at the end takes time is no matter to them.
+// cores is how many cores the events of a second take. Only CPU counts, so the wait for readers at the end makes no difference.
 func cores(cpuEach float64) string { return in("cores")(cpuEach / 1e9 * eventsASecond) }
 
 func in(unit string) func(float64) string {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// outcome is what became of something that is wanted.
+// outcome is whether something that is wanted holds.
 type outcome string
 
 const (
@@ -15,7 +15,7 @@ const (
 	notMeasured outcome = "not measured"
 )
 
-// verdict is on one thing that is wanted.
+// verdict is the outcome of one thing that is wanted.
 type verdict struct {
 	wanted  string
 	outcome outcome
@@ -26,7 +26,7 @@ func (v verdict) String() string { return string(v.outcome) + ": " + v.found }
 
 type verdicts []verdict
 
-// judge looks at all that is wanted.
+// judge gives the verdicts on all that is wanted.
 func judge(r *results, targets []target, figures []figure) (all verdicts) {
 	for _, t := range targets {
 		all = append(all, t.verdict(r))

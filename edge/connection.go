@@ -120,7 +120,7 @@ func (c *connection) trySend(e *iopv1.Envelope) wire.SendResult {
 }
 
 // fits is asked before anything is sent whose size others decide: what the Control Plane can't take ends the connection, and
-// an outcome that does so would do it again at every question after it.
+// such an outcome would end each later connection, too, which begins with a question about it.
 func (c *connection) fits(e *iopv1.Envelope) bool { return wire.Fits(e, c.maxFrame) }
 
 // answerCommand implements answerer.

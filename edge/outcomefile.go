@@ -23,7 +23,7 @@ import (
 const (
 	outcomeFileMagic = "iop-edge outcomes 1 "
 	// maxOutcomeFileBytes bounds it; the oldest outcomes are left out first. It is far less than what memory holds,
-	// since it is written at the begin and at the end of every command.
+	// since it is written at the beginning and at the end of every command.
 	maxOutcomeFileBytes = 512 << 10
 )
 

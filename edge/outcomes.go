@@ -57,7 +57,7 @@ func (o *outcomes) settle(response *iopv1.EdgeCommandResponse) {
 	}
 }
 
-// withoutResult is the same outcome for where its result has no room.
+// withoutResult is the outcome without its result, for which there is no room.
 func withoutResult(r *iopv1.EdgeCommandResponse) *iopv1.EdgeCommandResponse {
 	return &iopv1.EdgeCommandResponse{CommandId: r.CommandId, Outcome: r.Outcome, Message: withNote(r.Message)}
 }

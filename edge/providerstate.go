@@ -7,7 +7,7 @@ import (
 	"iop/edge/backend"
 )
 
-// answer is what a provider said when it was probed, or the error that it didn't.
+// answer is what a provider said when it was probed, or why it said nothing.
 type answer struct {
 	err       error
 	load      *backend.Load // nil: it answers, but didn't tell this time

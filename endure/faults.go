@@ -150,7 +150,7 @@ type edgeView struct {
 	Reason    string `json:"disconnect_reason"`
 }
 
-// notTimedOut tells how an Edge is shown whose connection the daemon must have ended for its silence; "" when it is as it must be.
+// notTimedOut tells how an Edge is shown if not as one whose connection the daemon ended for its silence; else "".
 func (c *chaos) notTimedOut(id string) string {
 	var view edgeView
 	if err := c.ask.get("/edges/"+id, &view); err != nil {

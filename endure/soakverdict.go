@@ -227,7 +227,7 @@ func (r *soakReport) text() string {
 	return b.String()
 }
 
-// filled is what is known of the daemon's buffers when samples began to count. Of a short run that is nothing.
+// filled says that the daemon's buffers were full when samples began to count; empty if they weren't, as in a short run.
 func (r *soakReport) filled() string {
 	if !r.Full {
 		return ""

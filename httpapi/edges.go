@@ -82,7 +82,7 @@ func (f *edgeFilter) matches(v *actors.View, state actors.State) bool {
 
 func (f *edgeFilter) isNone() bool { return f.state == "" && len(f.labels) == 0 && f.prefix == "" }
 
-// countHolds is for how long the pages of a list of the whole fleet go by how many were stale at an earlier one.
+// countHolds is how long the pages of a list of the whole fleet use an earlier page's count of stale Edges.
 const countHolds = 10 * time.Second
 
 // listEdges lists a page of the Edges that match, with the counts of all. The page goes by edge_id, so an Edge that comes or goes
@@ -127,8 +127,8 @@ func (p *edgePlace) countsNow(f *actors.Fleet) *stateCounts {
 	return &stateCounts{connected: connected - stale, stale: stale, disconnected: f.Len() - connected}
 }
 
-// edgeBytes is what an Edge takes in a list that says of itself what an iop-edge says. A page is given its room at once: grown by and by, one
-// of 1,000 took five times as much.
+// edgeBytes is the room that an Edge takes in a list if it says as much of itself as an iop-edge. A page gets its room at once: when it grew
+// bit by bit, one of 1,000 took five times as much.
 const edgeBytes = 640
 
 // appendEdgeList writes a page that begins after a place. Where no counts are given it goes over all that match, and counts.

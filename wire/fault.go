@@ -59,7 +59,7 @@ var faultCodes = func() map[iopv1.ErrorCode]Code {
 	return codes
 }()
 
-// FaultOf is what an Error of the other side says. A code that isn't known here is Internal.
+// FaultOf is the fault that an Error of the other side tells. A code that isn't known here is Internal.
 func FaultOf(e *iopv1.Error) *Fault {
 	code, ok := faultCodes[e.Code]
 	if !ok {

@@ -62,7 +62,7 @@ func (l *TCPLink) nextBatch() []outFrame {
 	return batch
 }
 
-// begun says so of each tagged frame, under the lock: who fails to withdraw one finds it said already.
+// begun tells events of each tagged frame, under the lock: whoever then fails to withdraw one finds that they were told.
 func (l *TCPLink) begun(batch []outFrame) {
 	for _, f := range batch {
 		if f.tag != "" {

@@ -23,7 +23,7 @@ type flow struct{ frames, bytes atomic.Int64 }
 // bodyNumbers is over the highest number that the protocol keeps for a body of Envelope.
 const bodyNumbers = 96
 
-// otherBody is what a frame without a body that is known is counted as.
+// otherBody is what a frame is counted as if its body isn't known.
 const otherBody = "other"
 
 // bodyNames are the bodies of Envelope by their numbers. What a peer makes up is in none of them, so that it can't become

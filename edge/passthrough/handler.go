@@ -25,7 +25,7 @@ const (
 	// heldBytes bounds the bodies that are held at once, those of waiting and of running requests. When it is reached, a
 	// request is refused with 503.
 	heldBytes = 256 << 20
-	// leastHeld is what a request counts for at the least, so that small ones are bounded in number too: 4096.
+	// leastHeld is the least that a request counts for, so that small ones are bounded in number too: 4096.
 	leastHeld = 64 << 10
 	// bodyTime is how long a caller may take to send its body.
 	bodyTime = time.Minute

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FreeAddress is one that nobody listens on. Where the system has further loopback addresses it is of another one than
-// everybody's, which keeps it free until it is used.
+// FreeAddress is one that nobody listens on. Where the system has further loopback addresses, it is on one that nobody else uses, and
+// so it stays free.
 func FreeAddress(t testing.TB) string { t.Helper(); return FreeAddresses(t, 1)[0] }
 
 // FreeAddresses are n different ones.

@@ -79,7 +79,7 @@ func (e *edge) event() {
 
 const eventPrefix, eventSince = "load event ", " since "
 
-// EventMessage is what an Edge's event says: its number, and that of the first one since which none was said on another link.
+// EventMessage is what an Edge's event says: its number, and the number of the first event since which all were said on the same link.
 func EventMessage(number, since uint64) string {
 	return eventPrefix + strconv.FormatUint(number, 10) + eventSince + strconv.FormatUint(since, 10)
 }

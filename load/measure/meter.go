@@ -68,8 +68,8 @@ func (m *Meter) Skip() {
 	m.counts.NotSent++
 }
 
-// End counts how a request ended. took counts from the moment it was due. Excused ones are not timed; errors are, for to leave
-// out what timed out would flatter.
+// End counts how a request ended. took counts from the moment it was due. Excused ones are not timed; errors are: times
+// without those that timed out would flatter.
 func (m *Meter) End(took time.Duration, o Outcome) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
