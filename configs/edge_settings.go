@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
@@ -32,7 +33,11 @@ func (e *Edge) WithSettings(s EdgeSettings) *Edge {
 func (e *Edge) ParseSettings(document string) (EdgeSettings, error) {
 	next := EdgeSettings{Probe: e.Probe}
 	d := &decoder{report: newReport(), file: "settings"}
-	root := d.parse([]byte(document))
+	text := []byte(document)
+	if json.Valid(text) {
+		text = forYAML(text)
+	}
+	root := d.parse(text)
 	switch {
 	case root != nil:
 		unmask(root, e.Nodes)

@@ -63,6 +63,29 @@ func TestNoNodesAreSaidOutright(t *testing.T) {
 	}
 }
 
+// JSON isn't always YAML: it has escapes that YAML doesn't know.
+func TestSettingsOfAnyJSON(t *testing.T) {
+	for text, want := range map[string]string{
+		`\ud83d\ude80`:          "\U0001F680",
+		`\uD83D\uDE80 \u00e9\/`: "\U0001F680 é/",
+		`\\ud83d`:               `\ud83d`,
+		`\\\ud83d\ude80`:        `\` + "\U0001F680",
+	} {
+		got, err := runs(settingsBefore()).ParseSettings(`{"nodes":[{"id":"a","labels":{"k":"` + text + `"}}]}`)
+		if err != nil || got.Nodes[0].Labels["k"] != want {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	for document, want := range map[string]string{
+		`{"nodes":[],"nodes":[{"id":"a","name":"\ud83d\ude80"}]}`: "nodes: is a repeated key",
+		`{"nodes":[{"id":"a","name":"\ud83d"}]}`:                  "is not YAML",
+	} {
+		if _, err := runs(settingsBefore()).ParseSettings(document); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", document, err, want)
+		}
+	}
+}
+
 func TestBadSettings(t *testing.T) {
 	for name, c := range map[string]struct{ document, want string }{
 		"nothing":            {"", "settings: are empty"},

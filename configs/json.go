@@ -2,6 +2,7 @@ package configs
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"unicode/utf8"
@@ -12,7 +13,7 @@ import (
 // YAMLOf writes a JSON document as YAML, members in its order. It is here because YAML is this package's alone.
 func YAMLOf(document []byte) ([]byte, error) {
 	var n yaml.Node
-	if err := yaml.Unmarshal(escaped(document), &n); err != nil { // JSON is YAML
+	if err := yaml.Unmarshal(forYAML(document), &n); err != nil { // JSON is YAML
 		return nil, err
 	}
 	plain(&n)
@@ -25,11 +26,12 @@ func YAMLOf(document []byte) ([]byte, error) {
 	return out.Bytes(), encoder.Close()
 }
 
-// escaped is a document with what JSON takes as it is, and YAML refuses or takes for a break or a mark, as JSON's escapes; such
-// can only stand inside of texts.
-func escaped(document []byte) []byte {
+// forYAML is a JSON document as YAML takes it: what JSON takes as it is, and YAML refuses or takes for a break or a mark, as
+// escapes, and what only JSON has escapes for as it is. Both can only stand inside of texts. Nothing is decoded, so that what is
+// given twice stays.
+func forYAML(document []byte) []byte {
 	text := make([]byte, 0, len(document))
-	for _, r := range string(document) {
+	for _, r := range string(unescaped(document)) {
 		switch {
 		case r >= 0x7F && r <= 0x9F, r == '\u2028', r == '\u2029', r == '\uFEFF', r == '\uFFFE', r == '\uFFFF':
 			text = fmt.Appendf(text, `\u%04x`, r)
@@ -38,6 +40,23 @@ func escaped(document []byte) []byte {
 		}
 	}
 	return text
+}
+
+// escapes finds a surrogate pair, and else any one escape, so that what follows a backslash that is escaped itself is none.
+var escapes = regexp.MustCompile(`\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|.)`)
+
+// unescaped has the characters whose escapes YAML doesn't know, slashes and surrogate pairs, as themselves.
+func unescaped(document []byte) []byte {
+	return escapes.ReplaceAllFunc(document, func(escape []byte) []byte {
+		if string(escape) == `\/` {
+			return escape[1:]
+		}
+		var text string
+		if len(escape) < len(`\ud800\udc00`) || json.Unmarshal(fmt.Appendf(nil, `"%s"`, escape), &text) != nil {
+			return escape
+		}
+		return []byte(text)
+	})
 }
 
 // plain takes braces and quotes away where no reader of any version of YAML could take the text for something else.

@@ -61,6 +61,12 @@ func TestYAMLOfEveryCharacter(t *testing.T) {
 	}
 }
 
+func TestYAMLOfEscapes(t *testing.T) {
+	if got, err := YAMLOf([]byte(`["\ud83d\ude80\/"]`)); err != nil || string(got) != `- "\U0001F680/"`+"\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // Whoever reads the YAML reads the same texts, numbers and booleans as one who reads the JSON.
 func FuzzYAMLOf(f *testing.F) {
 	f.Add("true", "2026-01-02", "- x")
