@@ -50,7 +50,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.inFlight.Add(1) // before draining is looked at: who sees 0 after Drain may rely on it
-	defer s.inFlight.Add(-1)
+	defer s.ended()
 	if p := s.admit(c); p != nil {
 		c.fail(p)
 		return

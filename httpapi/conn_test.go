@@ -264,6 +264,50 @@ func TestDrainOverConnections(t *testing.T) {
 	})
 }
 
+// Close listens as long as a request is under way, however long its body takes, and answers who asks meanwhile.
+func TestCloseListensToTheEnd(t *testing.T) {
+	const post = "POST /edges/x/commands HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 17\r\n"
+	served(t, everything(nil), func(t *testing.T, s *Server, p *pipes) {
+		asks := func(what string) int {
+			c := p.dial()
+			defer c.Close()
+			send(c, what+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+			all := answers(t, c)
+			if len(all) != 1 {
+				t.Fatalf("%s: %d answers", what, len(all))
+			}
+			return all[0].StatusCode
+		}
+		slow := p.dial()
+		defer slow.Close()
+		send(slow, post+"Connection: close\r\n\r\n{")
+		synctest.Wait()
+		closed := make(chan error)
+		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+		defer cancel()
+		go func() { closed <- s.Close(ctx) }()
+		for range 8 {
+			time.Sleep(time.Second)
+			if health, ready, edges := asks("GET /healthz"), asks("GET /readyz"), asks("GET /edges"); health != 200 || ready != 503 || edges != 503 {
+				t.Errorf("answered %d, %d and %d", health, ready, edges)
+			}
+		}
+		// None of these is waited for: one that is refused and doesn't come to an end, and one that says nothing.
+		refused, mute := p.dial(), p.dial()
+		defer refused.Close()
+		defer mute.Close()
+		send(refused, post+"\r\n{")
+		send(slow, `"operation":"x"}`)
+		if all := answers(t, slow); len(all) != 1 || all[0].StatusCode != http.StatusOK {
+			t.Errorf("the slow one got %+v", all)
+		}
+		began := time.Now()
+		if err := <-closed; err != nil || time.Since(began) > closeTime {
+			t.Errorf("closed after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
 // Close cuts what is still under way when its time is up.
 func TestCloseDoesNotWaitForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

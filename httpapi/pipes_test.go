@@ -38,7 +38,11 @@ func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 func (p *pipes) dial() net.Conn {
 	near, far := net.Pipe()
-	p.conns <- far
+	select {
+	case p.conns <- far:
+	case <-p.closed:
+		far.Close()
+	}
 	return near
 }
 

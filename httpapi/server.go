@@ -63,6 +63,9 @@ const (
 	idleTime    = 2 * time.Minute
 	// maxHeadBytes bounds a request's head. The longest honest one is a list with many labels.
 	maxHeadBytes = 64 << 10
+	// closeTime is how long a connection has at the end that waits for nothing of ours: to take the rest of its answer, or to
+	// send what it has begun and will be refused.
+	closeTime = time.Second
 )
 
 // Server is the HTTP front. It is an http.Handler, so that it can be served without a listener too.
@@ -80,6 +83,8 @@ type Server struct {
 	inFlight  atomic.Int64
 	drainOnce sync.Once
 	draining  chan struct{} // closed by Drain
+	idle      chan struct{} // closed when, after Drain, no request is under way
+	setIdle   func()
 }
 
 // New makes a Server and registers its metrics.
@@ -94,7 +99,9 @@ func New(opts Options) *Server {
 		base:       time.Now(),
 		run:        randomRun(),
 		draining:   make(chan struct{}),
+		idle:       make(chan struct{}),
 	}
+	s.setIdle = sync.OnceFunc(func() { close(s.idle) })
 	s.metrics = newMetrics(opts.Registry, s.InFlight)
 	s.mux = s.newMux()
 	s.http = &http.Server{
@@ -120,14 +127,36 @@ func (s *Server) Serve(l net.Listener) error {
 
 // Drain makes everything but /healthz and /readyz answer shutting_down from now on and ends the live streams.
 // Requests under way go on. It may be called more than once.
-func (s *Server) Drain() { s.drainOnce.Do(func() { close(s.draining) }) }
+func (s *Server) Drain() {
+	s.drainOnce.Do(func() {
+		close(s.draining)
+		s.lookIfIdle(s.inFlight.Load())
+	})
+}
+
+// ended: a request is no longer under way.
+func (s *Server) ended() { s.lookIfIdle(s.inFlight.Add(-1)) }
+
+// lookIfIdle is for every request's end: those that are refused come and go, and a look now and then might never meet 0.
+func (s *Server) lookIfIdle(inFlight int64) {
+	if inFlight == 0 && s.isDraining() {
+		s.setIdle()
+	}
+}
 
 // InFlight is how many requests are under way, those of /healthz and /readyz not counted.
 func (s *Server) InFlight() int { return int(s.inFlight.Load()) }
 
-// Close stops listening and waits for the requests under way until ctx ends; then their connections are cut.
+// Close drains and waits for the requests under way until ctx ends, and only then stops listening: until the end those who
+// ask are told so, and health checks answered. Connections that are still busy closeTime later, or when ctx ends, are cut.
 func (s *Server) Close(ctx context.Context) error {
 	s.Drain()
+	select {
+	case <-s.idle:
+	case <-ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(ctx, closeTime)
+	defer cancel()
 	if err := s.http.Shutdown(ctx); err != nil {
 		return s.http.Close()
 	}

@@ -153,8 +153,10 @@ func (d *daemon) stop(within time.Duration) {
 	d.fronts.clients.Stop(ctx)
 	pending, enough := context.WithTimeout(ctx, within*9/10)
 	defer enough()
+	callers, gone := context.WithTimeout(ctx, within*19/20) // what is left is for what comes after them
+	defer gone()
 	d.system.Drain(pending)
-	d.fronts.http.Stop(ctx)
+	d.fronts.http.Stop(callers)
 	d.system.Stop()
 	if d.debug != nil {
 		_ = d.debug.Close()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -53,6 +54,60 @@ func TestDrain(t *testing.T) {
 	busy.hasEnded()
 	if code := d.exit(); code != 0 {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestStopListensToTheEnd: a request that outlasts the drain is waited for, at most until shutdown_timeout; and as long as the process
+// lives HTTP answers, on new connections, too.
+func TestStopListensToTheEnd(t *testing.T) {
+	t.Parallel()
+	const timeout = 6 * time.Second
+	for name, ends := range map[string]bool{"a body that takes its time": true, "a body without an end": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := startDaemon(t, fmt.Sprintf("server: {shutdown_timeout: %v}\n", timeout))
+			e := d.connect(helloOf("e"))
+			c, err := net.Dial("tcp", d.http)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			body := `{"operation":"a"}`
+			if _, err := fmt.Fprintf(c, "POST /edges/e/commands HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"+
+				"Connection: close\r\n\r\n", len(body)); err != nil {
+				t.Fatal(err)
+			}
+			testkit.Eventually(t, "the request is under way", func() bool { return d.metric("iop_http_requests_in_flight") == 2 }) // and this one
+			began := time.Now()
+			d.signal(syscall.SIGTERM)
+			e.isTold(shutdown)
+			e.hasEnded() // nothing is pending any more: the drain is over
+			for i := range len(body) - 1 {
+				if _, err := io.WriteString(c, body[i:i+1]); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(50 * time.Millisecond)
+				for path, status := range map[string]string{"/healthz": " 200 ", "/readyz": " 503 ", "/edges": " 503 "} {
+					if said := d.raw("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(said, "HTTP/1.1"+status) {
+						t.Errorf("%s: %.200s", path, said)
+					}
+				}
+			}
+			want := ""
+			if ends {
+				if _, err := io.WriteString(c, body[len(body)-1:]); err != nil {
+					t.Fatal(err)
+				}
+				want = "HTTP/1.1 503 "
+			}
+			_ = c.SetDeadline(time.Now().Add(patience))
+			if said, _ := io.ReadAll(c); !strings.HasPrefix(string(said), want) || ends != strings.Contains(string(said), "shutting_down") {
+				t.Errorf("answered %s", said)
+			}
+			if code, took := d.exit(), time.Since(began); code != 0 || took > timeout+time.Second { // a second for a busy machine
+				t.Errorf("exit code %d after %v", code, took)
+			}
+		})
 	}
 }
 
