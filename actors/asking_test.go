@@ -172,7 +172,9 @@ func TestNobodyAsksAnEdgeThatIsAway(t *testing.T) {
 		}))
 		connect(t, s, "e1").conn.Close()
 		time.Sleep(10 * queryTime)
-		wantEqual(t, "questions", asked.Load(), 2) // the second is forwarded by the connection that has ended
+		if n := asked.Load(); n < 1 || n > 2 { // a second is the first one, forwarded by the connection if that has ended by then
+			t.Errorf("there were %d questions", n)
+		}
 		s.root().Stop(s.registry)
 		synctest.Wait()
 		s.registry = registry
