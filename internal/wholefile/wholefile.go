@@ -47,6 +47,9 @@ func RemoveLeft(path string) error {
 		return err
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	before, after := besideName(path)
 	for _, e := range entries {
 		number, begins := strings.CutPrefix(e.Name(), before)

@@ -83,6 +83,9 @@ func TestRemoveLeft(t *testing.T) {
 	if err := errors.Join(os.Symlink(path, link), RemoveLeft(link)); err != nil {
 		t.Fatal(err)
 	}
+	if err := RemoveLeft(filepath.Join(dir, "nowhere", "file")); err != nil {
+		t.Errorf("where nothing is, something can't be removed: %v", err)
+	}
 	var left []string
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
