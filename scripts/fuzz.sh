@@ -6,7 +6,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 count=0
-for package in $(go list "${@:-./...}"); do
+packages=$(go list "${@:-./...}") # a line of its own, so that its failure ends this script
+for package in $packages; do
 	listed=$(go test -list '^Fuzz' "$package") # of a package that doesn't compile nothing is left out in silence
 	for target in $(sed -n '/^Fuzz/p' <<<"$listed"); do
 		echo "fuzz: $package $target"
