@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
 
@@ -92,16 +94,7 @@ func runPlan(t *testing.T, plan []act) (why string) {
 	opts.Link.MaxQueueFrames = 1 << 10
 	bubble(t, opts, func(t *testing.T, s *System) {
 		r := newModelRun(t, s)
-		for _, a := range plan {
-			r.step(a)
-			if why = r.compare(); why != "" {
-				break
-			}
-		}
-		if why == "" {
-			why = r.stop()
-		}
-		if why != "" {
+		if why = r.follow(plan); why != "" {
 			why = strings.Join(append(r.done, why), "\n")
 			time.Sleep(time.Minute) // until all have given up that nobody answers
 		}
@@ -114,6 +107,22 @@ func runPlan(t *testing.T, plan []act) (why string) {
 		}
 	})
 	return why
+}
+
+// follow does a plan and says what differed first. A panic is such a difference, so that it is shrunk as well.
+func (r *modelRun) follow(plan []act) (why string) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			why = fmt.Sprintf("panic: %v\n%s", reason, debug.Stack())
+		}
+	}()
+	for _, a := range plan {
+		r.step(a)
+		if why = r.compare(); why != "" {
+			return why
+		}
+	}
+	return r.stop()
 }
 
 // modelRun is the real system and the model of it, side by side.
@@ -226,7 +235,12 @@ func (r *modelRun) connect(edge, instance int, old bool) {
 	c := &connRun{fakeEdge: d.fakeEdge}
 	d.send(helloEnvelope(helloOf(edgeName(edge), fmt.Sprint(instance))))
 	synctest.Wait()
-	m := d.next()
+	var m *iopv1.Envelope
+	select {
+	case m = <-d.in:
+	default:
+		r.wrong = "a hello was not answered"
+	}
 	c.modelConn = r.m.connect(edge, instance, d.at)
 	if granted := m.GetEdgeHelloResponse() != nil; granted != (c.modelConn != nil) {
 		r.wrong = fmt.Sprintf("a hello was answered with %v", m)
