@@ -14,6 +14,7 @@ go_goroutines_more 9
 answers_total 3
 # TYPE asked_total counter
 asked_total{kind="a"} 4
+asked_total{kind="b",of="e"} 5
 # TYPE times histogram
 times_bucket{le="+Inf"} 1
 times_sum 2
@@ -29,6 +30,8 @@ untyped 1.5e+06
 		{"one alone, without a type", "go_goroutines 7\n", []string{"go_goroutines"}, []float64{7}},
 		{"none", page, []string{"nothing"}, nil},
 		{"one of two", page, []string{"untyped", "nothing"}, nil},
+		{"with labels", page, []string{`asked_total{kind="b",of="e"}`, `asked_total{kind="a"}`}, []float64{5, 4}},
+		{"with other labels", page, []string{`asked_total{kind="b"}`}, nil},
 		{"with labels alone", page, []string{"asked_total"}, nil},
 		{"a histogram", page, []string{"times"}, nil},
 		{"no such page", `{"go_goroutines": 7}`, []string{"go_goroutines"}, nil},
