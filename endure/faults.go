@@ -52,10 +52,8 @@ func (c *chaos) do(ctx context.Context, f *fault) error {
 		return c.deafClient(ctx, f)
 	case deafEdge:
 		return c.deafEdge(ctx, f)
-	case proxySlow:
-		return c.spoilProxy(ctx, f, "latency", map[string]int{"latency": f.Size, "jitter": f.Size / 4})
-	case proxySliced:
-		return c.spoilProxy(ctx, f, "slicer", map[string]int{"average_size": 1 + f.Size/8, "delay": 50})
+	case proxySlow, proxySliced:
+		return c.spoilProxy(ctx, f)
 	case proxyReorders:
 		return c.reorder(ctx, f)
 	case proxyCut:
@@ -162,36 +160,62 @@ func (c *chaos) notTimedOut(id string) string {
 	return ""
 }
 
-func (c *chaos) spoilProxy(ctx context.Context, f *fault, kind string, attributes map[string]int) error {
-	err := c.proxy.spoil(kind, 1, attributes)
+func (c *chaos) spoilProxy(ctx context.Context, f *fault) error {
+	err := c.proxy.spoil(f.toxic())
 	sleep(ctx, f.For)
 	c.proxy.heal()
 	return err
 }
 
-// reorder has every second connection through the proxy be late, while its Edges give up their links and open new ones: hellos of
-// links that were given up come behind those of newer ones, and take their place.
+// reorder has half of what goes through the proxy, by connection and direction, be late, while its Edges give up their links and open new
+// ones: hellos of links that were given up come behind those of newer ones, and take their place.
 func (c *chaos) reorder(ctx context.Context, f *fault) error {
-	const rounds = 3
-	late := f.late()
-	var err error
+	before, err := c.takeovers(c.proxied)
+	if err != nil {
+		return err
+	}
 	c.proxied.fleet.Unsettle(func() {
-		err = c.proxy.spoil("latency", 0.5, map[string]int{"latency": int(late.Milliseconds())})
-		for range rounds {
+		err = c.proxy.spoil(f.toxic())
+		for range reorderRounds {
 			c.proxied.fleet.DropAll()
-			sleep(ctx, f.For/rounds)
+			sleep(ctx, f.For/reorderRounds)
 		}
 		// Until what was held has come through in both directions: toxiproxy 2.5.0 can't be healed while it holds something for an
 		// Edge that has gone, and waits for ever.
 		sleep(ctx, f.letGo())
 		c.proxy.heal()
 	})
+	if err != nil {
+		return err
+	}
+	after, err := c.takeovers(c.proxied)
+	if err == nil && after <= before {
+		err = errors.New("no hello of an earlier link took the place of a later one")
+	}
 	return err
 }
 
-// late is what the proxy adds, one way, while it reorders.
+// takeovers adds up how often Edges of a testbed were taken over, up to a page of them.
+func (c *chaos) takeovers(bed *testbed) (sum int, err error) {
+	var list struct {
+		Edges []struct {
+			Takeovers int `json:"takeovers"`
+		} `json:"edges"`
+	}
+	err = c.ask.get("/edges?limit=1000&prefix="+bed.name+"-", &list)
+	for _, e := range list.Edges {
+		sum += e.Takeovers
+	}
+	return sum, err
+}
+
+// reorderRounds is how often all Edges behind the proxy give up their links while it reorders.
+const reorderRounds = 3
+
+// late is what the proxy adds, one way, while it reorders: more than a round and the time in which an Edge dials anew, so that a hello
+// that is late comes behind the next one that isn't.
 func (f *fault) late() time.Duration {
-	return 200*time.Millisecond + 3*time.Duration(f.Size)*time.Millisecond
+	return f.For/reorderRounds + firstRetry + time.Duration(f.Size)*time.Millisecond
 }
 
 // letGo is how long it surely holds nothing any more after the last links were given up: a late hello's answer is late, too.

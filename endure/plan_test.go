@@ -105,6 +105,15 @@ func TestLongFaultsOutlastTheDaemonsLimits(t *testing.T) {
 	}
 }
 
+// A hello that is late is so by more than it takes an Edge to give up that link and say another one.
+func TestReorderingReorders(t *testing.T) {
+	for _, f := range newPlan(7, 500, 10*time.Minute, wide).Faults {
+		if next := f.For/reorderRounds + firstRetry; f.Kind == proxyReorders && f.late() <= next {
+			t.Errorf("fault %d is late by %v, and the next hello comes after %v", f.Number, f.late(), next)
+		}
+	}
+}
+
 // As many faults as make chaos does are done in the time that it says, though some wait for others.
 func TestAPlanFitsItsTime(t *testing.T) {
 	const lasts = 10 * time.Minute
