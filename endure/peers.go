@@ -24,21 +24,24 @@ import (
 // dialTime is for a connection to a daemon on this machine.
 const dialTime = 3 * time.Second
 
-// halfFrames has peers send half a frame, half of them before a hello and half of them after it, and hang or close at once. Those
-// that hang for long the Control Plane has to close, by its limit for a hello and by that for silence, and say why.
+// halfFrames has peers send half a hello or, every second one, a hello and half a snapshot, and hang or close at once. Those that hang for
+// long the Control Plane has to close, by its limit for a hello and by that for silence, and say why.
 func (c *chaos) halfFrames(ctx context.Context, f *fault) error {
-	conns, address := make([]net.Conn, 0, len(f.Edges)), c.daemon.Addresses().EdgeWire
+	limits := []hangLimit{{what: "half a hello", limit: helloTime}, {what: "half a snapshot", limit: c.opts.silence()}}
 	defer func() {
-		for _, conn := range conns {
-			_ = conn.Close()
+		for _, l := range limits {
+			for _, conn := range l.conns {
+				_ = conn.Close()
+			}
 		}
 	}()
 	for i := range f.Edges {
-		conn, err := net.DialTimeout("tcp", address, dialTime)
+		conn, err := net.DialTimeout("tcp", c.daemon.Addresses().EdgeWire, dialTime)
 		if err != nil {
 			return fmt.Errorf("a peer's connection: %w", err)
 		}
-		conns = append(conns, conn)
+		l := &limits[i%2]
+		l.conns = append(l.conns, conn)
 		id := f.peer(i)
 		hello, snapshot := helloFrame(id), snapshotFrame(id)
 		said := hello[:len(hello)/2]
@@ -55,13 +58,10 @@ func (c *chaos) halfFrames(ctx context.Context, f *fault) error {
 		}
 		return nil
 	}
-	if !sleep(ctx, f.For) {
-		return nil
+	if err := closedInTime(ctx, limits); err != nil || ctx.Err() != nil {
+		return err
 	}
-	if n := stillOpen(conns); n > 0 {
-		return fmt.Errorf("%d of %d peers sent half a frame and are not closed after %v", n, len(conns), f.For)
-	}
-	for i := 1; i < len(conns); i += 2 {
+	for i := 1; i < len(f.Edges); i += 2 {
 		if wrong := c.notTimedOut(f.peer(i)); wrong != "" {
 			return errors.New(wrong)
 		}
@@ -71,6 +71,27 @@ func (c *chaos) halfFrames(ctx context.Context, f *fault) error {
 
 // peer names a peer of a fault.
 func (f *fault) peer(i int) string { return fmt.Sprintf("half-%d-%d", f.Number, i) }
+
+// hangLimit is for how long the daemon bears peers that have just said something and hang.
+type hangLimit struct {
+	what  string
+	limit time.Duration
+	conns []net.Conn
+}
+
+// closedInTime looks, by each limit in turn, whether the daemon has closed those that it is for. The shortest one comes first.
+func closedInTime(ctx context.Context, limits []hangLimit) error {
+	began := time.Now()
+	for _, l := range limits {
+		if !sleep(ctx, time.Until(began.Add(l.limit+endTime))) {
+			return nil
+		}
+		if n := stillOpen(l.conns); n > 0 {
+			return fmt.Errorf("%d of %d peers that sent %s are not closed %v later", n, len(l.conns), l.what, l.limit+endTime)
+		}
+	}
+	return nil
+}
 
 // stillOpen counts the connections that the other side hasn't closed.
 func stillOpen(conns []net.Conn) (open int) {
@@ -110,7 +131,8 @@ func deafDialer() *net.Dialer {
 	}}
 }
 
-// deafClient says hello and asks without end, and never reads an answer. The Control Plane has to close it.
+// deafClient says hello and a Ping, and once they are answered sends Pings without end and never reads again. The Control Plane has to close it, because
+// more waits for it than it may let wait.
 func (c *chaos) deafClient(ctx context.Context, f *fault) error {
 	ctx, cancel := context.WithTimeout(ctx, f.For)
 	defer cancel()
@@ -120,10 +142,13 @@ func (c *chaos) deafClient(ctx context.Context, f *fault) error {
 		return fmt.Errorf("a Client's connection: %w", err)
 	}
 	defer ws.Close()
-	hello := &iopv1.Envelope{Id: 1, Body: &iopv1.Envelope_ClientHelloRequest{ClientHelloRequest: &iopv1.ClientHelloRequest{
-		Name: "never reads", ProtocolVersion: wire.ProtocolVersion}}}
-	_ = ws.SetWriteDeadline(time.Now().Add(f.For))
-	err = ws.WriteMessage(websocket.BinaryMessage, frame(hello)[wire.HeaderBytes:])
+	if err := greet(ws); err != nil {
+		return fmt.Errorf("a Client's first words: %w", err)
+	}
+	before, err := c.clientCounts()
+	if err != nil {
+		return err
+	}
 	// Behind the library's back, so that a thousand Pings cost one write here: what is to be busy is the Control Plane.
 	pings, conn := maskedPings(1000), ws.NetConn()
 	_ = conn.SetWriteDeadline(time.Now().Add(f.For))
@@ -133,12 +158,78 @@ func (c *chaos) deafClient(ctx context.Context, f *fault) error {
 	if closed := errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET); !closed && !interrupted(ctx) {
 		return fmt.Errorf("a Client that never reads was not closed within %v: %v", f.For, err)
 	}
+	after, err := c.clientCounts()
+	if err != nil {
+		return err
+	}
+	return after.queueFilled(before)
+}
+
+// greet returns when the hello was accepted and a Ping answered.
+func greet(ws *websocket.Conn) error {
+	hello := &iopv1.Envelope{Id: 1, Body: &iopv1.Envelope_ClientHelloRequest{ClientHelloRequest: &iopv1.ClientHelloRequest{
+		Name: "never reads", ProtocolVersion: wire.ProtocolVersion}}}
+	by := time.Now().Add(dialTime)
+	if err := errors.Join(ws.SetWriteDeadline(by), ws.SetReadDeadline(by)); err != nil {
+		return err
+	}
+	answer, err := ask(ws, hello)
+	if err == nil && answer.GetClientHelloResponse() == nil {
+		err = fmt.Errorf("answered with %v", answer)
+	}
+	if err != nil {
+		return err
+	}
+	answer, err = ask(ws, clientPing)
+	if err == nil && answer.GetPong() == nil {
+		err = fmt.Errorf("a Ping was answered with %v", answer)
+	}
+	return err
+}
+
+// ask gives the next message.
+func ask(ws *websocket.Conn, m *iopv1.Envelope) (*iopv1.Envelope, error) {
+	if err := ws.WriteMessage(websocket.BinaryMessage, frame(m)[wire.HeaderBytes:]); err != nil {
+		return nil, err
+	}
+	_, answer, err := ws.ReadMessage()
+	if err != nil {
+		return nil, err
+	}
+	return wire.Decode(answer)
+}
+
+var clientPing = &iopv1.Envelope{Id: 2, Body: &iopv1.Envelope_Ping{Ping: &iopv1.Ping{}}}
+
+// clientCounts are what the daemon has counted of its Clients: Pings that it took, and frames that had no room in their queues.
+type clientCounts struct{ pings, refused float64 }
+
+func (c *chaos) clientCounts() (clientCounts, error) {
+	v, err := c.ask.metrics(`iop_wire_frames_total{direction="in",type="ping",wire="client"}`, `iop_wire_frames_refused_total{wire="client"}`)
+	if err != nil {
+		return clientCounts{}, err
+	}
+	return clientCounts{v[0], v[1]}, nil
+}
+
+// clientQueue is how many frames the daemon lets wait for one Client.
+const clientQueue = 256
+
+// queueFilled wants what has to come before the end of a Client that never reads: its Pings were answered until a whole queue of answers
+// waited, and a further one had no room.
+func (after clientCounts) queueFilled(before clientCounts) error {
+	if n := after.pings - before.pings; n <= clientQueue {
+		return fmt.Errorf("a Client that never reads was closed after %v Pings, and %d answers may wait", n, clientQueue)
+	}
+	if after.refused <= before.refused {
+		return errors.New("a Client that never reads was closed, and its queue was not full")
+	}
 	return nil
 }
 
 // maskedPings are n messages of a Client, each an Envelope with a Ping. The mask that RFC 6455 wants is one of zeros.
 func maskedPings(n int) []byte {
-	ping := frame(&iopv1.Envelope{Id: 2, Body: &iopv1.Envelope_Ping{Ping: &iopv1.Ping{}}})[wire.HeaderBytes:]
+	ping := frame(clientPing)[wire.HeaderBytes:]
 	const final, binary, masked = 0x80, 0x02, 0x80
 	one := append([]byte{final | binary, masked | byte(len(ping)), 0, 0, 0, 0}, ping...)
 	return bytes.Repeat(one, n)

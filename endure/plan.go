@@ -69,7 +69,7 @@ var recipes = []recipe{
 	{linksSilent, 4, time.Second, 3 * time.Second, someEdges, 10},
 	{linksLongSilent, 1, endTime + time.Second, endTime + 2*time.Second, someEdges, 10},
 	{halfFrames, 4, 0, 2 * time.Second, peers, 20},
-	{halfFramesLong, 1, endTime, endTime + time.Second, peers, 20},
+	{halfFramesLong, 1, endTime, endTime, peers, 20},
 	{deafClient, 1, 15 * time.Second, 15 * time.Second, peers, 1},
 	{deafEdge, 2, 15 * time.Second, 15 * time.Second, peers, 1},
 	{proxySlow, 2, 300 * time.Millisecond, 2 * time.Second, theProxy, 0},
@@ -195,6 +195,9 @@ func (f *fault) places() []place {
 		return all
 	case theProxy:
 		return []place{{of: t}}
+	}
+	if f.Kind == deafClient { // the daemon's counts tell of one alone why it was closed
+		return []place{{of: peers}}
 	}
 	return nil
 }
