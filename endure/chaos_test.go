@@ -27,7 +27,7 @@ func TestChaos(t *testing.T) {
 		t.Skip("it takes a minute")
 	}
 	var progress bytes.Buffer
-	r, err := runChaos(t.Context(), chaosOptions{seed: 33, faults: len(recipes), duration: 8 * time.Second, edges: 30, proxied: 6, real: 2,
+	r, err := runChaos(t.Context(), chaosOptions{seed: 33, faults: len(recipes), duration: 8 * time.Second, edges: 30, proxied: 20, real: 2,
 		within: patience, heartbeat: 4 * time.Second, progress: &progress})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, progress.String())
