@@ -174,11 +174,6 @@ func TestARefusalIsKeptWhenTheEdgeStops(t *testing.T) {
 	}
 }
 
-// taken is an answerer that hands on.
-type taken chan *iopv1.EdgeCommandResponse
-
-func (a taken) answerCommand(_ uint64, r *iopv1.EdgeCommandResponse) { a <- r }
-
 func FuzzStateFile(f *testing.F) {
 	for _, kept := range []*iopv1.EdgeCommandQueryResponse{{}, {Responses: []*iopv1.EdgeCommandResponse{succeeded("a", "b")}, UnknownCommandIds: []string{"", "c"}}} {
 		data, err := encodeOutcomes(kept)

@@ -67,11 +67,11 @@ func TestADrainEndsAtItsDeadline(t *testing.T) {
 }
 
 // drained runs a drain of a node at which nothing is said to run at b, and counts.
-func drained(t *testing.T, s *Site, deadline float64) (result map[string]any, err error, took time.Duration) {
+func drained(t *testing.T, s *Site, deadline float64) (result map[string]any, took time.Duration, err error) {
 	t.Helper()
 	began := time.Now()
 	result, err = do(t, s, "node.drain", "n", map[string]any{"deadline_seconds": deadline})
-	return result, err, time.Since(began)
+	return result, time.Since(began), err
 }
 
 // A 0 counts that was told of a time when whoever sends requests had heard of the drain; everything else isn't known.
@@ -119,7 +119,7 @@ func TestADrainBelievesNoZeroThatSaysNothing(t *testing.T) {
 				c.change(&f.nodes[0].Providers[1])
 				f.loadAt = c.loadAt()
 				f.mu.Unlock()
-				result, err, took := drained(t, s, 30)
+				result, took, err := drained(t, s, 30)
 				if took < c.took || took > c.took+drainLook {
 					t.Errorf("it took %v", took)
 				}
@@ -150,7 +150,7 @@ func TestADrainWaitsForAnAgentThatHasGone(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, f, _ := running(t)
 			gone(f)
-			result, err, took := drained(t, s, 30)
+			result, took, err := drained(t, s, 30)
 			if err == nil || err.Error() != "What runs at b isn't known, since it has told no load after the drain." || took != 30*time.Second ||
 				result["in_flight"] != nil || fmt.Sprint(result["unknown"]) != "[b]" {
 				t.Errorf("after %v it ended with %v, %v", took, result, err)
@@ -170,7 +170,7 @@ func TestADrainWaitsForAnAgentThatHasGone(t *testing.T) {
 				f.nodes = []edge.Node{{ID: "n", Announced: true, Connected: true, Providers: []edge.Provider{idle}}}
 				f.loadAt = nil
 			}()
-			result, err, took := drained(t, s, 30)
+			result, took, err := drained(t, s, 30)
 			if err != nil || result["in_flight"] != uint64(0) || took < 10*time.Second || took > 10*time.Second+drainLook {
 				t.Errorf("after %v it ended with %v, %v", took, result, err)
 			}
@@ -197,7 +197,7 @@ func TestADrainWaitsForAnAgentThatHasToldNothing(t *testing.T) {
 					f.nodes = []edge.Node{{ID: "n", Announced: true, Connected: true}}
 				})
 				defer comes.Stop()
-				result, err, took := drained(t, s, 30)
+				result, took, err := drained(t, s, 30)
 				if want := min(c.comes, 30*time.Second); took < want || took > want+drainLook {
 					t.Errorf("it took %v", took)
 				}
@@ -227,7 +227,7 @@ func TestADrainIsntFooledByANewDeclaration(t *testing.T) {
 				f.mu.Lock()
 				f.nodes = c.now
 				f.mu.Unlock()
-				if result, err, _ := drained(t, s, 0); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				if result, _, err := drained(t, s, 0); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 					t.Errorf("it ended with %v, %v", result, err)
 				}
 			})
@@ -243,7 +243,7 @@ func TestADrainSaysWhatRunsAndWhatIsntKnown(t *testing.T) {
 		f.nodes[0].Providers[1].General.InFlight = 0
 		f.mu.Unlock()
 		l := acquire(t, s)
-		result, err, _ := drained(t, s, 1)
+		result, _, err := drained(t, s, 1)
 		want := fmt.Sprintf("1 request still runs after 1s: %s (m at a, 1s). What runs at b isn't known, since it tells no load.", l.ID)
 		if err == nil || err.Error() != want || result["in_flight"] != nil || len(result["running"].([]any)) != 1 {
 			t.Errorf("it ended with %v, %v; want %s", result, err, want)
@@ -260,7 +260,7 @@ func TestADrainCountsMoreThan32BitsHold(t *testing.T) {
 		f.mu.Lock()
 		f.nodes[0].Providers[1].General.InFlight, f.nodes[0].Providers[1].LongContext.InFlight = math.MaxUint32, 1
 		f.mu.Unlock()
-		if result, err, _ := drained(t, s, 2); err == nil || result["in_flight"] != uint64(1<<32) {
+		if result, _, err := drained(t, s, 2); err == nil || result["in_flight"] != uint64(1<<32) {
 			t.Errorf("it ended with %v, %v", result, err)
 		}
 	})
@@ -285,7 +285,7 @@ func TestADrainThatWasResumedDoesntSucceed(t *testing.T) {
 					after(s)
 					l.Release()
 				}()
-				if result, err, _ := drained(t, s, 30); err == nil || !strings.Contains(err.Error(), "was resumed") {
+				if result, _, err := drained(t, s, 30); err == nil || !strings.Contains(err.Error(), "was resumed") {
 					t.Errorf("it ended with %v, %v", result, err)
 				}
 			})
