@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"iop/actors"
 	"iop/internal/testkit"
 )
 
@@ -166,8 +167,14 @@ func TestSlowReader(t *testing.T) {
 	testkit.Eventually(t, "the slow reader is there", func() bool { return d.metric("iop_http_event_streams") == 1 })
 	quick := d.stream("/fleet/events")
 	const flood = 15_000
+	ahead := make(chan struct{}, actors.SubscriberBuffer/4) // sent and not read yet: on a busy machine this reader must not be slow, too
 	go func() {
 		for i := range flood {
+			select {
+			case ahead <- struct{}{}:
+			case <-t.Context().Done():
+				return
+			}
 			m := nodeEvent(fmt.Sprint(i))
 			m.GetEdgeNodeEvent().Message = strings.Repeat("m", 200)
 			e.send(m)
@@ -180,6 +187,7 @@ func TestSlowReader(t *testing.T) {
 			t.Fatalf("event %d is out of order: %q after %q", i, id, last)
 		}
 		last = id
+		<-ahead
 	}
 	testkit.Eventually(t, "the slow reader is ended", func() bool {
 		return d.metric("iop_events_dropped_total") == 1 && d.metric("iop_http_event_streams") == 1
