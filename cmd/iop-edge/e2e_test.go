@@ -222,7 +222,8 @@ func drainUnderLoad(f *fleet) {
 	var served, refused, broken atomic.Int32
 	stop := make(chan struct{})
 	var callers sync.WaitGroup
-	for range 6 { // more than the capacity: some wait
+	const asking = 6 // more than the capacity: some wait
+	for range asking {
 		callers.Go(func() {
 			for {
 				select {
@@ -245,7 +246,7 @@ func drainUnderLoad(f *fleet) {
 	testkit.Eventually(f.t, "the Control Plane sees the load", func() bool { return served.Load() > 10 && f.inFlight() > 0 })
 
 	op := f.command("node.drain", `{"deadline_seconds":60}`)
-	begun, whenDrained := f.engine.begun.Load(), served.Load()
+	begun, whenDrained, refusedBefore := f.engine.begun.Load(), served.Load(), refused.Load()
 	if op["state"] != "succeeded" || !strings.Contains(fmt.Sprint(op["events"]), "still run") {
 		t.Errorf("the drain is %v", op)
 	}
@@ -255,9 +256,9 @@ func drainUnderLoad(f *fleet) {
 	if p := f.provider(); p["status"] != "unavailable" || p["health"] != "online" || f.inFlight() != 0 {
 		t.Errorf("drained it is %v", p)
 	}
-	time.Sleep(300 * time.Millisecond) // in which the callers go on asking
-	if now := f.engine.begun.Load(); now != begun || refused.Load() == 0 {
-		t.Errorf("%d requests began after the drain, %d were refused", now-begun, refused.Load())
+	testkit.Eventually(f.t, "the callers are refused again and again", func() bool { return refused.Load() >= refusedBefore+10*asking })
+	if now := f.engine.begun.Load(); now != begun {
+		t.Errorf("%d requests began after the drain", now-begun)
 	}
 	if op := f.command("node.resume", `{}`); op["state"] != "succeeded" {
 		t.Errorf("the resume is %v", op)
