@@ -40,7 +40,7 @@ func (c *chaos) do(ctx context.Context, f *fault) error {
 	case edgeKilled:
 		return c.killEdge(ctx, f)
 	case linksReset:
-		c.direct.fleet.Drop(f.Edges)
+		c.direct.fleet.ResetLinks(f.Edges)
 	case linksSilent:
 		c.direct.fleet.Behave(f.Edges, fleet.Mute, 0, f.For)
 		sleep(ctx, f.For)
@@ -177,7 +177,7 @@ func (c *chaos) reorder(ctx context.Context, f *fault) error {
 	c.proxied.fleet.Unsettle(func() {
 		err = c.proxy.spoil(f.toxic())
 		for range reorderRounds {
-			c.proxied.fleet.DropAll()
+			c.proxied.fleet.ResetAllLinks()
 			sleep(ctx, f.For/reorderRounds)
 		}
 		// Until what was held has come through in both directions: toxiproxy 2.5.0 can't be healed while it holds something for an

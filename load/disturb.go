@@ -65,7 +65,7 @@ func (r *run) once(ctx context.Context, began time.Time, d Disturbance) {
 func (r *run) storm(ctx context.Context, began time.Time, d Disturbance) {
 	some := r.some(d.Percent)
 	at := time.Now()
-	r.fleet.Drop(some)
+	r.fleet.ResetLinks(some)
 	r.timeStorm(ctx, report.Storm{Kind: string(Drop), AtS: at.Sub(began).Seconds(), Edges: len(some)}, time.Now())
 }
 

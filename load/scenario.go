@@ -68,7 +68,7 @@ type DisturbanceKind string
 
 // What can be done.
 const (
-	Drop         DisturbanceKind = "drop"          // links cut at once; the Edges come back
+	Drop         DisturbanceKind = "drop"          // links reset at once; the Edges come back
 	Churn        DisturbanceKind = "churn"         // Edges go, half of them politely, and come back
 	HalfOpen     DisturbanceKind = "half_open"     // Edges hang with their links open, and come back on new ones
 	LateAnswers  DisturbanceKind = "late_answers"  // Edges answer after Delay

@@ -170,6 +170,14 @@ func (l *TCPLink) Abort() {
 	l.cut()
 }
 
+// Reset is Abort, and tells a peer over TCP by RST: what neither kernel has passed on yet is gone.
+func (l *TCPLink) Reset() {
+	if tcp, ok := rawConn(l.conn).(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	l.Abort()
+}
+
 // cut closes the connection at once: tls.Conn.Close would wait for its goodbye to be written.
 func (l *TCPLink) cut() {
 	_ = rawConn(l.conn).Close()

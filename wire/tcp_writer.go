@@ -2,7 +2,6 @@ package wire
 
 import (
 	"errors"
-	"net"
 	"os"
 	"time"
 )
@@ -125,10 +124,11 @@ func (l *TCPLink) writeFailed(err error) {
 	if timedOut && !l.Ended() { // else its owner has ended it already
 		l.events.WriteStalled() // before the reader sees the end, which is only its consequence
 	}
-	if tcp, ok := rawConn(l.conn).(*net.TCPConn); ok && timedOut {
-		_ = tcp.SetLinger(0) // the kernel would keep what the peer doesn't take, for minutes
+	if timedOut {
+		l.Reset() // else the kernel would keep what the peer doesn't take, for minutes
+	} else {
+		l.Abort()
 	}
-	l.Abort()
 	if l.written != nil {
 		close(l.written)
 	}

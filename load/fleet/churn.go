@@ -8,7 +8,7 @@ import (
 
 const churnStep = 100 * time.Millisecond
 
-// Churn has Edges leave at a rate, some at each step, until ctx ends: any of them, half without a word. Each comes back after it was
+// Churn has Edges leave at a rate, some at each step, until ctx ends: any of them, half without a goodbye. Each comes back after it was
 // away for so long.
 func (f *Fleet) Churn(ctx context.Context, perSecond float64, away time.Duration) {
 	steps := time.NewTicker(churnStep)

@@ -206,14 +206,14 @@ func (e *edge) leave() {
 	link.Finish()
 }
 
-// drop cuts the link without a word.
-func (e *edge) drop() {
+// resetLink ends the link with RST.
+func (e *edge) resetLink() {
 	if e.link == nil {
 		return
 	}
 	link := e.link
 	e.offline()
-	link.Abort()
+	link.Reset()
 	e.retry()
 }
 

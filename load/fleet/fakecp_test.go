@@ -33,6 +33,7 @@ type peer struct {
 	conn  net.Conn
 	hello *iopv1.EdgeHelloRequest
 	said  chan *iopv1.Envelope // closed at the end of the connection
+	err   error                // that of the read which saw the end
 	from  net.Addr
 }
 
@@ -63,6 +64,7 @@ func (cp *fakeCP) serve(c net.Conn) {
 	for {
 		frame, err := frames.Next()
 		if err != nil {
+			p.err = err
 			return
 		}
 		m, err := wire.Decode(frame)

@@ -2,10 +2,13 @@ package fleet
 
 import (
 	"context"
+	"errors"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -172,7 +175,7 @@ func TestChangesAreTold(t *testing.T) {
 		}
 	}
 	awaitAll(t, f)
-	f.Drop([]int{0})
+	f.ResetLinks([]int{0})
 	first, since := cp.peer().event()
 	if first < 4 || since != first {
 		t.Errorf("the first event on a new link is %d since %d", first, since)
@@ -207,7 +210,7 @@ func TestParseEvent(t *testing.T) {
 	}
 }
 
-func TestDroppedEdgesComeBack(t *testing.T) {
+func TestEdgesComeBackWhenTheirLinksAreReset(t *testing.T) {
 	cp := startFakeCP(t)
 	f := startFleet(t, cp, func(o *Options) { o.Count = 5 })
 	for range 5 {
@@ -215,7 +218,7 @@ func TestDroppedEdgesComeBack(t *testing.T) {
 	}
 	awaitAll(t, f)
 	before, _ := f.Calm(0)
-	f.Drop([]int{0, 1, 2, 3, 4})
+	f.ResetLinks([]int{0, 1, 2, 3, 4})
 	for range 5 {
 		cp.peer()
 	}
@@ -237,7 +240,7 @@ func TestNoEdgeIsCalmWhileTheyAreUnsettled(t *testing.T) {
 	awaitAll(t, f)
 	before, _ := f.Calm(0)
 	f.Unsettle(func() {
-		f.Drop([]int{0})
+		f.ResetLinks([]int{0})
 		cp.peer()
 		awaitAll(t, f)
 		if _, calm := f.Calm(0); calm {
@@ -384,8 +387,28 @@ func TestEdgesLeaveAndComeBack(t *testing.T) {
 	cp.peer()
 	for m := range p.said { // until its end
 		if m.GetGoAway() != nil {
-			t.Error("it said goodbye where it was to go without a word")
+			t.Error("it said goodbye where it was to go without one")
 		}
+	}
+	if p.err != io.EOF {
+		t.Errorf("the link of one that left ended with %v", p.err)
+	}
+}
+
+func TestLinksAreReset(t *testing.T) {
+	cp := startFakeCP(t)
+	f := startFleet(t, cp, func(o *Options) { o.Count = 2 })
+	first := []*peer{cp.peer(), cp.peer()}
+	for _, reset := range []func(){func() { f.ResetLinks([]int{0, 1}) }, f.ResetAllLinks} {
+		awaitAll(t, f)
+		reset()
+		for _, p := range first {
+			p.ended()
+			if !errors.Is(p.err, syscall.ECONNRESET) {
+				t.Errorf("a link that was reset ended with %v", p.err)
+			}
+		}
+		first = []*peer{cp.peer(), cp.peer()}
 	}
 }
 

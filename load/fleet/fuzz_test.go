@@ -44,7 +44,7 @@ func FuzzRead(f *testing.F) {
 		e := newEdge(s, 0, false)
 		s.edges = []*edge{e}
 		e.dialled(wire.NewTCPLink(here, &linkOptions, linkEvents{}))
-		defer e.drop()
+		defer e.resetLink()
 		piece = max(1, piece%64)
 		for len(data) > 0 && e.link != nil {
 			n := min(piece, len(data))

@@ -47,21 +47,21 @@ func (e *edge) settle() {
 	}
 }
 
-// Drop cuts the links of Edges without a word; they come back as after any loss.
-func (f *Fleet) Drop(numbers []int) {
-	f.each(numbers, (*edge).drop)
+// ResetLinks ends the links of Edges with RST; they come back as after any loss.
+func (f *Fleet) ResetLinks(numbers []int) {
+	f.each(numbers, (*edge).resetLink)
 }
 
-// DropAll is Drop of all Edges.
-func (f *Fleet) DropAll() {
+// ResetAllLinks is ResetLinks of all Edges.
+func (f *Fleet) ResetAllLinks() {
 	all := make([]int, f.opts.Count)
 	for i := range all {
 		all[i] = i
 	}
-	f.Drop(all)
+	f.ResetLinks(all)
 }
 
-// leave has Edges go and come back after a while; politely, or without a word.
+// leave has Edges go and come back after a while; politely, or without a goodbye, as when their process ends.
 func (f *Fleet) leave(numbers []int, politely bool, away time.Duration) {
 	f.each(numbers, func(e *edge) {
 		if e.state != serving {
@@ -106,14 +106,14 @@ func (f *Fleet) Disturb() {
 	}
 }
 
-// Unsettle has all Edges count as disturbed while do goes on, also those that come back meanwhile, and then drops their links. It is
+// Unsettle has all Edges count as disturbed while do goes on, also those that come back meanwhile, and then resets their links. It is
 // for what ends some of the links again and again: which of them isn't known here, nor when.
 func (f *Fleet) Unsettle(do func()) {
 	f.unsettled.Add(1)
 	defer f.unsettled.Add(-1)
 	f.Disturb()
 	do()
-	f.DropAll()
+	f.ResetAllLinks()
 }
 
 // each gives an order to Edges; from then on their callers know that they are disturbed, until all is well again. That is noted where
