@@ -5,11 +5,13 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -19,6 +21,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"iop/internal/testkit"
+	"iop/load/ledger"
 	iopv1 "iop/proto/iop/v1"
 	"iop/wire"
 )
@@ -191,6 +194,30 @@ func (p *peer) event() (number, since uint64) {
 		p.cp.t.Fatalf("an event says %q", e.Message)
 	}
 	return number, since
+}
+
+// What an Edge says has to come to live readers, unless its link ends.
+func TestEventsAreInTheBooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, there) }()
+		e := dialledEdge(here)
+		e.welcome(&iopv1.EdgeHelloResponse{})
+		reader := e.shard.f.opts.Ledger.Events()
+		reader.Open()
+		time.Sleep(time.Millisecond)
+		e.event()
+		time.Sleep(2 * ledger.EventTime)
+		if n := reader.Overdue(); n != 1 {
+			t.Errorf("%d are overdue, want 1", n)
+		}
+		e.event()
+		e.resetLink()
+		time.Sleep(2 * ledger.EventTime)
+		if n := reader.Overdue(); n != 0 {
+			t.Errorf("%d are overdue that were said on a link which has ended", n)
+		}
+	})
 }
 
 func TestParseEvent(t *testing.T) {

@@ -37,13 +37,7 @@ func FuzzRead(f *testing.F) {
 				}
 			}
 		}()
-		fl := &Fleet{opts: Options{IDPrefix: "t-", Count: 1, Ledger: ledger.New("t-", 1)}, calm: make([]calm, 1), links: make([]atomic.Int32, 1),
-			dials: make(chan *edge, 4)}
-		fl.stats.kinds = map[string]uint64{}
-		s := newShard(fl)
-		e := newEdge(s, 0, false)
-		s.edges = []*edge{e}
-		e.dialled(wire.NewTCPLink(here, &linkOptions, linkEvents{}))
+		e := dialledEdge(here)
 		defer e.resetLink()
 		piece = max(1, piece%64)
 		for len(data) > 0 && e.link != nil {
@@ -55,4 +49,16 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("%d bytes are kept", len(e.partial))
 		}
 	})
+}
+
+// dialledEdge is the only one of a fleet whose shard a test is.
+func dialledEdge(conn net.Conn) *edge {
+	f := &Fleet{opts: Options{IDPrefix: "t-", Count: 1, Ledger: ledger.New("t-", 1)}, calm: make([]calm, 1), links: make([]atomic.Int32, 1),
+		dials: make(chan *edge, 4)}
+	f.stats.kinds = map[string]uint64{}
+	s := newShard(f)
+	e := newEdge(s, 0, false)
+	s.edges = []*edge{e}
+	e.dialled(wire.NewTCPLink(conn, &linkOptions, linkEvents{}))
+	return e
 }

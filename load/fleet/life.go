@@ -72,6 +72,7 @@ func (e *edge) event() {
 	if e.twin != nil {
 		e.twin.since = 0
 	}
+	f.opts.Ledger.SaidEvent(e.number, counted.said, e.since)
 	e.send(&iopv1.Envelope{Body: &iopv1.Envelope_EdgeNodeEvent{EdgeNodeEvent: &iopv1.EdgeNodeEvent{
 		NodeId: "gpu-0", Kind: kind, Message: EventMessage(counted.said, e.since), OccurredAt: timestamppb.New(now)}}})
 	f.stats.events.Add(1)

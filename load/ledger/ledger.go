@@ -74,6 +74,7 @@ type book struct {
 	given uint64   // serials given out so far; they count from 1
 	open  []answer // given, and not seen by any caller yet; oldest first
 	cut   time.Time
+	said  sayings
 }
 
 type answer struct {
@@ -136,11 +137,11 @@ func (b *book) forget(now time.Time) {
 	b.open = b.open[n:]
 }
 
-// Cut notes that the Edge's link has ended: what it had just written may not have arrived.
+// Cut notes that the Edge's link has ended: what it had just written may not have arrived, nor its last events.
 func (l *Ledger) Cut(edge int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.edges[edge].cut = l.now()
+	l.edges[edge].cut, l.edges[edge].said = l.now(), sayings{}
 }
 
 // Took notes the answer that a caller was given, who had asked this Edge this question. It tells whether the answer was as it

@@ -343,6 +343,88 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+func TestOverdueEvents(t *testing.T) {
+	const late = EventTime + time.Millisecond
+	for _, c := range []struct {
+		name string
+		do   func(*books, *EventBook)
+		want uint64 // at the end
+	}{
+		{"nothing was said", func(b *books, _ *EventBook) { b.pass(late) }, 0},
+		{"one that came", func(b *books, e *EventBook) { b.SaidEvent(1, 1, 1); e.Saw(1, 1, 1); b.pass(late) }, 0},
+		{"none comes", func(b *books, _ *EventBook) { b.SaidEvent(1, 1, 1); b.SaidEvent(2, 1, 1); b.pass(late) }, 2},
+		{"none comes any more", func(b *books, e *EventBook) {
+			b.SaidEvent(1, 1, 1)
+			e.Saw(1, 1, 1)
+			b.SaidEvent(1, 2, 1)
+			b.pass(late)
+		}, 1},
+		{"none of one Edge", func(b *books, e *EventBook) {
+			b.SaidEvent(1, 1, 1)
+			b.SaidEvent(2, 1, 1)
+			e.Saw(1, 1, 1)
+			b.pass(late)
+		}, 1},
+		{"it may be on its way", func(b *books, _ *EventBook) { b.SaidEvent(1, 1, 1); b.pass(EventTime) }, 0},
+		{"due, though others are on their way", func(b *books, _ *EventBook) {
+			for n := range uint64(4) {
+				b.SaidEvent(1, n+1, 1)
+				b.pass(EventTime / 2)
+			}
+		}, 1},
+		{"those that are due came", func(b *books, e *EventBook) {
+			for n := range uint64(4) {
+				b.SaidEvent(1, n+1, 1)
+				b.pass(EventTime / 2)
+			}
+			e.Saw(1, 1, 1)
+			e.Saw(1, 2, 1)
+		}, 0},
+		{"gone with its link", func(b *books, _ *EventBook) { b.SaidEvent(1, 1, 1); b.Cut(1); b.pass(late) }, 0},
+		{"on a new link", func(b *books, _ *EventBook) { b.SaidEvent(1, 1, 1); b.Cut(1); b.SaidEvent(1, 2, 2); b.pass(late) }, 1},
+		{"of two with one id, the other one's", func(b *books, _ *EventBook) {
+			b.SaidEvent(1, 1, 1)
+			b.pass(late)
+			b.SaidEvent(1, 2, 2)
+			b.SaidEvent(1, 3, 3)
+		}, 0},
+		{"before a gap", func(b *books, e *EventBook) { b.SaidEvent(1, 1, 1); e.Gap(); b.pass(late) }, 0},
+		{"behind a gap", func(b *books, e *EventBook) { e.Gap(); b.pass(1); b.SaidEvent(1, 1, 1); b.pass(late) }, 1},
+		{"before an excuse", func(b *books, e *EventBook) { b.SaidEvent(1, 1, 1); b.pass(late); e.Excuse() }, 0},
+		{"the reader has gone", func(b *books, e *EventBook) { b.SaidEvent(1, 1, 1); e.Close(); b.pass(late) }, 0},
+		{"counted already", func(b *books, e *EventBook) { b.SaidEvent(1, 1, 1); b.pass(late); e.Overdue() }, 0},
+		{"another one was counted", func(b *books, e *EventBook) {
+			b.SaidEvent(1, 1, 1)
+			b.pass(late)
+			e.Overdue()
+			b.pass(1)
+			b.SaidEvent(1, 2, 1)
+			b.pass(late)
+		}, 1},
+	} {
+		b := newBooks()
+		e := b.Events()
+		e.Open()
+		b.pass(time.Millisecond)
+		c.do(b, e)
+		if got := e.Overdue(); got != c.want {
+			t.Errorf("%s: %d are overdue, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// What is kept of an Edge's events is as much as may be on its way.
+func TestOldEventsAreForgotten(t *testing.T) {
+	b := newBooks()
+	for n := range uint64(1000) {
+		b.SaidEvent(1, n+1, 1)
+		b.pass(time.Second)
+	}
+	if got := len(b.edges[1].said.at); got > int(EventTime/time.Second)+2 {
+		t.Errorf("%d are kept", got)
+	}
+}
+
 // No two questions of the same minute are alike, and none waits longer than it was told to.
 func TestQuestions(t *testing.T) {
 	b := newBooks()

@@ -27,9 +27,25 @@ type eventView struct {
 // slowRead is what a slow live reader waits before each event.
 const slowRead = 250 * time.Millisecond
 
-// readEvents is one live reader. It comes back where it was ended, as a browser does.
-func (t *Traffic) readEvents(ctx context.Context, slow bool) {
-	r := &eventReader{t: t, slow: slow, book: t.opts.Ledger.Events(), outage: t.outage.Load()}
+// eventReader is one live reader.
+type eventReader struct {
+	t      *Traffic
+	slow   bool
+	book   *ledger.EventBook
+	last   string // the id of the last event, to resume after
+	outage uint32 // the count of outages when it came
+}
+
+func (t *Traffic) newReader(slow bool) *eventReader {
+	return &eventReader{t: t, slow: slow, book: t.opts.Ledger.Events()}
+}
+
+// run reads until ctx ends. It comes back where it was ended, as a browser does.
+func (r *eventReader) run(ctx context.Context) {
+	t := r.t
+	r.outage = t.outage.Load()
+	r.book.Open()
+	defer r.book.Close()
 	for ctx.Err() == nil {
 		t.Readers.Begin()
 		kind := r.read(ctx)
@@ -43,14 +59,6 @@ func (t *Traffic) readEvents(ctx context.Context, slow bool) {
 		case <-time.After(time.Second):
 		}
 	}
-}
-
-type eventReader struct {
-	t      *Traffic
-	slow   bool
-	book   *ledger.EventBook
-	last   string // the id of the last event, to resume after
-	outage uint32 // the count of outages when it came
 }
 
 // excused tells whether the reader may miss events or lose its stream now. An outage excuses what comes before the next event: a server
@@ -75,6 +83,9 @@ func (r *eventReader) read(ctx context.Context) (kind string) {
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return "status " + strconv.Itoa(response.StatusCode)
+	}
+	if r.last == "" { // it resumes nothing
+		r.book.Excuse()
 	}
 	r.stream(ctx, response.Body)
 	return "stream ended"

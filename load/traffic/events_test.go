@@ -2,11 +2,15 @@ package traffic
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -53,7 +57,7 @@ func TestALiveReader(t *testing.T) {
 		cancel()
 		<-r.Context().Done()
 	}))
-	tr.readEvents(ctx, false)
+	tr.newReader(false).run(ctx)
 	if resumed != "a-5" || authorized != "Bearer secret" {
 		t.Errorf("it came back after %q, as %q", resumed, authorized)
 	}
@@ -133,6 +137,90 @@ func TestWhatExcusesALiveReader(t *testing.T) {
 
 // told has the reader read a stream.
 func (r *eventReader) told(stream string) { r.stream(context.Background(), strings.NewReader(stream)) }
+
+// Two live readers, and a slow one, have a stream each. Three Edges say an event every 2 s, ten in all.
+func TestEventsThatDontCome(t *testing.T) {
+	all := func(int, int) bool { return true }
+	none := func(int, int) bool { return false }
+	for name, c := range map[string]struct {
+		gives   func(edge, n int) bool
+		opens   int  // streams can be opened only after so many events
+		outage  bool // from the third event until just before the last
+		overdue uint64
+		given   uint64
+	}{
+		"all come":                       {gives: all, given: 60},
+		"none comes":                     {gives: none, overdue: 6},
+		"none comes any more":            {gives: func(_, n int) bool { return n <= 4 }, overdue: 6, given: 24},
+		"one Edge is left out":           {gives: func(edge, _ int) bool { return edge != 1 }, overdue: 2, given: 40},
+		"there is no stream":             {gives: none, opens: 11, overdue: 6},
+		"a stream opens after the last":  {gives: none, opens: 10},
+		"none comes, for an outage":      {gives: none, outage: true},
+		"the last ones are on their way": {gives: func(_, n int) bool { return n <= 8 }, given: 48},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				books := ledger.New("t-", 3)
+				tr := New(Options{HTTP: "http://plane", Edges: 3, IDPrefix: "t-", Ledger: books, Duration: time.Hour, Readers: 2, SlowReaders: 1})
+				var mu sync.Mutex
+				var streams []*io.PipeWriter
+				n := 0
+				tr.streams = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					if n < c.opens {
+						return nil, errors.New("closed")
+					}
+					body, stream := io.Pipe()
+					context.AfterFunc(r.Context(), func() { stream.Close() })
+					streams = append(streams, stream)
+					return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
+				})}
+				ctx, enough := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				running.Go(func() { tr.Run(ctx) })
+				defer running.Wait()
+				defer enough()
+				say := func() {
+					mu.Lock()
+					defer mu.Unlock()
+					n++
+					for edge := range 3 {
+						books.SaidEvent(edge, uint64(n), 1)
+						for _, stream := range streams {
+							if c.gives(edge, n) {
+								_, _ = io.WriteString(stream, said("id", ledger.EdgeID("t-", edge), n))
+							}
+						}
+					}
+				}
+				for range 10 {
+					time.Sleep(2 * time.Second)
+					switch {
+					case c.outage && n == 2:
+						tr.Outage(true)
+					case c.outage && n == 9:
+						if got := tr.Overdue(); got != 0 {
+							t.Errorf("%d are overdue in an outage", got)
+						}
+						tr.Outage(false)
+					}
+					say()
+				}
+				time.Sleep(1500 * time.Millisecond) // readers come back every second
+				synctest.Wait()
+				if overdue, given := tr.Overdue(), tr.Given(); overdue != c.overdue || given != c.given {
+					t.Errorf("%d are overdue and %d were given, want %d and %d", overdue, given, c.overdue, c.given)
+				}
+			})
+		})
+	}
+}
+
+// transport answers requests.
+type transport func(*http.Request) (*http.Response, error)
+
+func (do transport) RoundTrip(r *http.Request) (*http.Response, error) { return do(r) }
 
 func TestEdgeNumbers(t *testing.T) {
 	tr := newTraffic(t, http.NotFoundHandler())

@@ -44,6 +44,8 @@ type Traffic struct {
 	inFlight chan struct{}
 	outage   atomic.Uint32 // odd while the server is being restarted
 	under    sync.WaitGroup
+	live     []*eventReader
+	overdue  atomic.Uint64
 	enough   <-chan struct{} // the run was ended before its time
 
 	Status, Summaries, Commands, Clients *measure.Meter
@@ -69,7 +71,7 @@ const (
 
 // New makes the load and sends nothing yet.
 func New(opts Options) *Traffic {
-	return &Traffic{
+	t := &Traffic{
 		opts:     opts,
 		http:     &http.Client{Transport: &http.Transport{MaxConnsPerHost: maxConns, MaxIdleConnsPerHost: maxConns, IdleConnTimeout: idleTime}},
 		streams:  &http.Client{Transport: &http.Transport{}},
@@ -77,6 +79,10 @@ func New(opts Options) *Traffic {
 		Status:   measure.NewMeter(), Summaries: measure.NewMeter(), Commands: measure.NewMeter(), Settled: measure.NewMeter(),
 		Clients: measure.NewMeter(), Events: measure.NewMeter(), Readers: measure.NewMeter(),
 	}
+	for i := range opts.Readers + opts.SlowReaders {
+		t.live = append(t.live, t.newReader(i < opts.SlowReaders))
+	}
+	return t
 }
 
 // Run sends by schedule until the duration is over or ctx ends, and then waits for what is under way, which is bounded by
@@ -87,8 +93,8 @@ func (t *Traffic) Run(ctx context.Context) {
 	defer t.streams.CloseIdleConnections()
 	reading, stopReading := context.WithCancel(context.Background())
 	var readers sync.WaitGroup
-	for i := range t.opts.Readers + t.opts.SlowReaders {
-		readers.Go(func() { t.readEvents(reading, i < t.opts.SlowReaders) })
+	for _, r := range t.live {
+		readers.Go(func() { r.run(reading) })
 	}
 	began := time.Now()
 	var schedules sync.WaitGroup
@@ -110,6 +116,7 @@ func (t *Traffic) Run(ctx context.Context) {
 	}
 	schedules.Wait()
 	t.under.Wait()
+	t.Overdue()
 	stopReading()
 	readers.Wait()
 }
@@ -136,9 +143,34 @@ func (t *Traffic) send(m *measure.Meter, ask func()) {
 
 // Outage says that the server is being restarted on purpose, or that it is back.
 func (t *Traffic) Outage(on bool) {
-	if on != (t.outage.Load()%2 == 1) {
-		t.outage.Add(1)
+	if on == (t.outage.Load()%2 == 1) {
+		return
 	}
+	for _, r := range t.live {
+		r.book.Excuse()
+	}
+	t.outage.Add(1)
+}
+
+// Given is how many events of Edges the live readers were given that aren't slow.
+func (t *Traffic) Given() (n uint64) {
+	for _, r := range t.live {
+		if !r.slow {
+			n += r.book.Given()
+		}
+	}
+	return n
+}
+
+// Overdue looks for events of Edges that live readers should have been given by now, and gives how many it found so far. It finds none in
+// an outage, none of those that were said before the end of one, and none that a slow reader has before it.
+func (t *Traffic) Overdue() uint64 {
+	for _, r := range t.live {
+		if !r.slow && t.outage.Load()%2 == 0 {
+			t.overdue.Add(r.book.Overdue())
+		}
+	}
+	return t.overdue.Load()
 }
 
 // excuse remembers how things were when a request began, and tells at its end whether something was done to the
