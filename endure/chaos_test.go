@@ -32,7 +32,7 @@ func TestChaos(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, progress.String())
 	}
-	if !r.OK || r.Done != len(recipes) || len(r.Recoveries) != len(recipes) || r.Asked["status"] == 0 || r.Asked["command"] == 0 ||
+	if !r.OK || r.Done != len(recipes) || len(r.Recoveries) != len(recipes) || r.Asked["status"] == 0 || r.Asked["command"] == 0 || r.Asked["event"] == 0 ||
 		r.Operations["edge.ping succeeded"] == 0 || r.Operations["edge.ping unknown"] == 0 {
 		t.Errorf("%s%s", progress.String(), r.text())
 	}

@@ -80,8 +80,7 @@ func (c *chaos) finish(ctx context.Context) {
 	}
 	for _, f := range c.testbeds() {
 		f.endTraffic()
-		for name, m := range f.meters() {
-			n := m.Counts()
+		for name, n := range f.requests(0) {
 			c.report.Asked[name] += n.OK
 			c.report.Excused[name] += n.Excused
 		}

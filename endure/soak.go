@@ -43,6 +43,9 @@ log: {format: json}
 // edgeRecords is how many operations of an Edge the daemon keeps.
 func (o *soakOptions) edgeRecords() int { return 8 + 20*o.rates.commands/o.edges }
 
+// churn is how many Edges leave in a second.
+func (o *soakOptions) churn() float64 { return churnPercent * float64(o.edges) / 100 }
+
 // perEdge is how many commands an Edge has been sent after this long, on average.
 func (o *soakOptions) perEdge(after time.Duration) float64 {
 	return after.Seconds() * float64(o.rates.commands) / float64(o.edges)
@@ -159,14 +162,12 @@ func runSoak(ctx context.Context, o soakOptions) (*soakReport, error) {
 		return nil, err
 	}
 	s.report.Missing = s.awaitAll(ctx)
-	s.report.AskedS = (time.Since(began) - s.rested).Seconds()
+	asked := time.Since(began) - s.rested
 	s.testbed.endTraffic()
 	s.report.Books = s.now()
 	s.report.Broken = s.log.broken()
-	for name, m := range s.testbed.meters() {
-		n := m.Counts()
-		s.report.Requests[name] = requests{Due: s.report.AskedS * float64(o.rates.of(name)), Sent: n.Sent, OK: n.OK, Excused: n.Excused, NotSent: n.NotSent}
-	}
+	s.report.AskedS, s.report.Requests = asked.Seconds(), s.testbed.requests(asked)
+	s.report.CameBack = s.testbed.fleet.Stats().Reconnects
 	s.report.judge()
 	return s.report, nil
 }
@@ -192,7 +193,7 @@ func (s *soak) now() map[string]uint64 {
 func (s *soak) perform(ctx context.Context) error {
 	churning, enough := context.WithCancel(ctx)
 	var churn sync.WaitGroup
-	churn.Go(func() { s.testbed.fleet.Churn(churning, churnPercent*float64(s.opts.edges)/100, churnAway) })
+	churn.Go(func() { s.testbed.fleet.Churn(churning, s.opts.churn(), churnAway) })
 	defer churn.Wait()
 	defer enough()
 	began, every := time.Now(), max(soakLeast, s.opts.duration/soakSamples)

@@ -22,7 +22,7 @@ func TestSoak(t *testing.T) {
 	}
 	written := r.text()
 	for _, want := range []string{"| live heap, MiB |", "| goroutines |", "| descriptors |", "| resident, MiB |",
-		"| command | ", "| status | ", "Lost 0, duplicated 0, misrouted 0, executed twice 0, out of order 0, skipped 0."} {
+		"| command | ", "| status | ", "| event | ", "Lost 0, duplicated 0, misrouted 0, executed twice 0, out of order 0, skipped 0, overdue 0."} {
 		if !strings.Contains(written, want) {
 			t.Errorf("%q isn't written:\n%s", want, written)
 		}
@@ -31,6 +31,9 @@ func TestSoak(t *testing.T) {
 		if n.wrong() != "" {
 			t.Errorf("%s: %s", kind, n.wrong())
 		}
+	}
+	if n := r.Requests["event"]; n.Due <= few || n.OK == 0 || r.CameBack == 0 {
+		t.Errorf("events %+v, %d times an Edge came back", n, r.CameBack)
 	}
 	if len(r.Broken) > 0 || grown(nil, r.Books) != "" || r.Requests["command"].OK == 0 || r.Missing > 0 {
 		t.Errorf("%s%q", written, r.Broken)

@@ -98,10 +98,16 @@ func (r requests) mostExcused() float64 {
 	return max(few, expected+5*math.Sqrt(expected))
 }
 
+// short tells whether less was seen than must be, of what was due.
+func short(due float64, seen uint64) bool {
+	missed := due - float64(seen)
+	return missed > few && missed > due*(100-leastPercent)/100
+}
+
 // wrong says what is wrong with them, or "".
 func (r requests) wrong() string {
-	switch missed := r.Due - float64(r.OK); {
-	case missed > few && missed > r.Due*(100-leastPercent)/100:
+	switch {
+	case short(r.Due, r.OK):
 		return fmt.Sprintf("%d of %.0f that were due were answered as they must be", r.OK, r.Due)
 	case float64(r.Excused) > r.mostExcused():
 		return fmt.Sprintf("%d of %d were excused", r.Excused, r.Sent)
@@ -127,9 +133,11 @@ type soakReport struct {
 	Books       map[string]uint64   `json:"books"`
 	AskedS      float64             `json:"asked_s"` // the time without the pauses
 	Requests    map[string]requests `json:"requests"`
-	Missing     int                 `json:"missing"` // Edges that didn't come back
-	Broken      []string            `json:"broken"`  // what the daemon printed and no daemon may
-	Wrong       []string            `json:"wrong"`   // what did not hold
+	ChurnDue    float64             `json:"churn_due"` // Edges that were to leave and come back, by their rate
+	CameBack    uint64              `json:"came_back"` // those that did
+	Missing     int                 `json:"missing"`   // Edges that didn't
+	Broken      []string            `json:"broken"`    // what the daemon printed and no daemon may
+	Wrong       []string            `json:"wrong"`     // what did not hold
 	OK          bool                `json:"ok"`
 }
 
@@ -137,7 +145,7 @@ func newSoakReport(o soakOptions) *soakReport {
 	warm := min(warmLongest, o.duration/2)
 	return &soakReport{StartedAt: time.Now().UTC(), Edges: o.edges, DurationS: o.duration.Seconds(),
 		WarmS: warm.Seconds(), Commands: o.rates.commands, Statuses: o.rates.status, Readers: o.rates.readers,
-		PerEdge: o.perEdge(warm), EdgeRecords: o.edgeRecords(), Full: o.fills(warm),
+		ChurnDue: o.churn() * o.duration.Seconds(), PerEdge: o.perEdge(warm), EdgeRecords: o.edgeRecords(), Full: o.fills(warm),
 		Samples: []sample{}, Trends: []trend{}, Requests: map[string]requests{}, Wrong: []string{}}
 }
 
@@ -171,6 +179,9 @@ func (r *soakReport) judge() {
 			r.Wrong = append(r.Wrong, kind+": "+wrong)
 		}
 	}
+	if short(r.ChurnDue, r.CameBack) {
+		r.Wrong = append(r.Wrong, fmt.Sprintf("Edges left and came back %d times, and %.0f were due", r.CameBack, r.ChurnDue))
+	}
 	if r.Missing > 0 {
 		r.Wrong = append(r.Wrong, fmt.Sprintf("Edges that didn't come back: %d", r.Missing))
 	}
@@ -188,9 +199,9 @@ func (r *soakReport) text() string {
 	var b strings.Builder
 	lasts := time.Duration(r.DurationS * float64(time.Second))
 	fmt.Fprintf(&b, "# Soak\n\nWritten by `go run ./endure soak`; what it does and what must hold is in [resilience.md](resilience.md#soak).\n\n")
-	fmt.Fprintf(&b, "%s: %d Edges for %v, of which %d%% a second left and came back; %d commands and %d status reads a second,\n"+
-		"live readers: %d. Samples count from %v on%s.\n\n", r.StartedAt.Format(time.DateOnly), r.Edges, lasts,
-		churnPercent, r.Commands, r.Statuses, r.Readers, time.Duration(r.WarmS*float64(time.Second)), r.filled())
+	fmt.Fprintf(&b, "%s: %d Edges for %v, which left and came back %d times (%.0f were due, %d%% of them a second); %d commands and %d status\n"+
+		"reads a second, live readers: %d. Samples count from %v on%s.\n\n", r.StartedAt.Format(time.DateOnly), r.Edges, lasts,
+		r.CameBack, r.ChurnDue, churnPercent, r.Commands, r.Statuses, r.Readers, time.Duration(r.WarmS*float64(time.Second)), r.filled())
 	fmt.Fprintf(&b, "| | first third | last third | moved | at most ±%d%% |\n|---|---|---|---|---|\n", flatPercent)
 	for i, t := range r.Trends {
 		fmt.Fprintf(&b, "| %s | %s | %s | %+.1f%% | %s |\n", columns[i].name, columns[i].show(t.First), columns[i].show(t.Last), t.Percent, yes(t.Flat))
@@ -205,8 +216,9 @@ func (r *soakReport) text() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d |\n", kind, due, n.Sent, n.OK, n.Excused, n.NotSent)
 	}
-	fmt.Fprintf(&b, "\nLost %d, duplicated %d, misrouted %d, executed twice %d, out of order %d, skipped %d.\n\n", r.Books["lost"], r.Books["duplicated"],
-		r.Books["misrouted"], r.Books["executed twice"], r.Books["out of order"], r.Books["skipped"])
+	b.WriteString("\nOf the events, those that the Edges said are sent, and each is due to every live reader.\n")
+	fmt.Fprintf(&b, "\nLost %d, duplicated %d, misrouted %d, executed twice %d, out of order %d, skipped %d, overdue %d.\n\n", r.Books["lost"],
+		r.Books["duplicated"], r.Books["misrouted"], r.Books["executed twice"], r.Books["out of order"], r.Books["skipped"], r.Books["overdue"])
 	if r.OK {
 		b.WriteString("**All held.**\n\n")
 	} else {

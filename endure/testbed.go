@@ -17,12 +17,14 @@ import (
 type testbed struct {
 	name    string
 	edges   int
+	rates   rates
 	ledger  *ledger.Ledger
 	fleet   *fleet.Fleet
 	traffic *traffic.Traffic
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
+	unheard uint64 // events that Edges said before there were live readers
 }
 
 // where is what a testbed talks to.
@@ -52,7 +54,7 @@ const (
 
 func newTestbed(name string, w where, edges int, r rates) *testbed {
 	prefix := name + "-"
-	b := &testbed{name: name, edges: edges, ledger: ledger.New(prefix, edges)}
+	b := &testbed{name: name, edges: edges, rates: r, ledger: ledger.New(prefix, edges)}
 	b.fleet = fleet.New(fleet.Options{
 		Address: w.edgeWire, Count: edges, IDPrefix: prefix, Nodes: 2, Providers: 2, PushInterval: pushEvery,
 		Reconnect: firstRetry, ReconnectMax: lastRetry, CommandPhaseDelay: phaseDelay, Ledger: b.ledger,
@@ -78,6 +80,7 @@ func (b *testbed) begin(ctx context.Context) error {
 	}
 	running, stop := context.WithCancel(ctx)
 	b.stop = stop
+	b.unheard = b.fleet.Stats().Events
 	b.running.Go(func() { b.traffic.Run(running) })
 	return nil
 }
@@ -123,7 +126,8 @@ func (b *testbed) calm(edge int) bool {
 func (b *testbed) books() map[string]uint64 {
 	t := b.ledger.Totals()
 	books := map[string]uint64{"lost": t.Lost, "duplicated": t.Duplicated, "misrouted": t.Misrouted,
-		"executed twice": t.ExecutedTwice, "out of order": t.OutOfOrder, "skipped": t.Skipped, "gaps": b.traffic.UnexcusedGaps.Load()}
+		"executed twice": t.ExecutedTwice, "out of order": t.OutOfOrder, "skipped": t.Skipped, "overdue": b.traffic.Overdue(),
+		"gaps": b.traffic.UnexcusedGaps.Load()}
 	meters := b.meters()
 	meters["event"] = b.traffic.Events
 	for name, m := range meters {
@@ -144,6 +148,22 @@ func (b *testbed) troubles() map[string]uint64 {
 		troubles["edge: "+kind] = n
 	}
 	return troubles
+}
+
+// requests are what became of what was asked for so long, by kind, and of the Edges' events.
+func (b *testbed) requests(asked time.Duration) map[string]requests {
+	all := map[string]requests{"event": b.events()}
+	for name, m := range b.meters() {
+		n := m.Counts()
+		all[name] = requests{Due: asked.Seconds() * float64(b.rates.of(name)), Sent: n.Sent, OK: n.OK, Excused: n.Excused, NotSent: n.NotSent}
+	}
+	return all
+}
+
+// events: each is due to every live reader.
+func (b *testbed) events() requests {
+	said := b.fleet.Stats().Events - b.unheard
+	return requests{Due: float64(said) * float64(b.rates.readers), Sent: said, OK: b.traffic.Given()}
 }
 
 func (b *testbed) meters() map[string]*measure.Meter {

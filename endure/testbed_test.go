@@ -8,8 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -78,6 +81,26 @@ func TestBooksHaveGaps(t *testing.T) {
 	if got := unexcused(&fault{Kind: logSlow}, nil, bed.books(), nil); got != "gaps: 1" {
 		t.Errorf("after a slow log: %q", got)
 	}
+}
+
+// Events that readers aren't given are in the books, though no later one tells that they are missing, and no fault but the daemon's
+// excuses them. There is no stream here at all.
+func TestBooksHaveEventsThatDontCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		books := ledger.New("t-", 1)
+		bed := &testbed{ledger: books, traffic: traffic.New(traffic.Options{HTTP: "nowhere", Ledger: books, Duration: endless, Readers: 1})}
+		ctx, stop := context.WithCancel(t.Context())
+		bed.running.Go(func() { bed.traffic.Run(ctx) })
+		defer bed.running.Wait()
+		defer stop()
+		time.Sleep(time.Second)
+		books.SaidEvent(0, 1, 1)
+		before := bed.books()
+		time.Sleep(2 * ledger.EventTime)
+		if got := unexcused(&fault{Kind: linksReset}, before, bed.books(), nil); !strings.Contains(got, "overdue: 1") {
+			t.Errorf("after links were reset: %q", got)
+		}
+	})
 }
 
 // takeHello accepts one, and hears the rest.
