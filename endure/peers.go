@@ -96,12 +96,17 @@ func closedInTime(ctx context.Context, limits []hangLimit) error {
 // stillOpen counts the connections that the other side hasn't closed.
 func stillOpen(conns []net.Conn) (open int) {
 	for _, conn := range conns {
-		_ = conn.SetReadDeadline(time.Now().Add(lookEvery))
-		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+		if isOpen(conn) && isOpen(conn) { // again, in case this process wasn't run while it looked
 			open++
 		}
 	}
 	return open
+}
+
+func isOpen(conn net.Conn) bool {
+	_ = conn.SetReadDeadline(time.Now().Add(lookEvery))
+	_, err := io.Copy(io.Discard, conn)
+	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 func helloFrame(id string) []byte {
