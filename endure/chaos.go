@@ -130,7 +130,7 @@ func (c *chaos) start(ctx context.Context, dir string) (err error) {
 	a := c.daemon.Addresses()
 	w := where{http: "http://" + a.HTTP, edgeWire: a.EdgeWire, clientWire: "ws://" + a.Wire + "/client"}
 	c.ask = newAsker(w.http)
-	if c.before, err = c.warmUp(ctx, w); err != nil {
+	if c.before, err = c.figures(); err != nil {
 		return err
 	}
 	if c.proxy, err = startProxy(a.EdgeWire); err != nil {
@@ -157,29 +157,6 @@ func (c *chaos) start(ctx context.Context, dir string) (err error) {
 	}
 	c.pings = startPings(ctx, c.ask, c.real)
 	return nil
-}
-
-// warmTime is for each kind of request to be made, and several at once.
-const warmTime = 3 * time.Second
-
-// warmUp has Edges and a load come and go, and gives what the daemon holds then: what it makes once and keeps is counted with it. There
-// are no commands: they would be on record among those of the run.
-func (c *chaos) warmUp(ctx context.Context, w where) (figures, error) {
-	bed := newTestbed("warm", w, c.opts.edges, rates{status: 60, clients: 2, readers: 1})
-	err := bed.begin(ctx)
-	if err == nil {
-		sleep(ctx, warmTime)
-	}
-	bed.close()
-	if err != nil {
-		return figures{}, fmt.Errorf("the Edges of %s don't connect: %w", bed.name, err)
-	}
-	now, err := c.figures()
-	for last := (figures{}); err == nil && now != last && sleep(ctx, time.Second); { // until it is at rest
-		last = now
-		now, err = c.figures()
-	}
-	return now, err
 }
 
 func (c *chaos) testbeds() []*testbed {

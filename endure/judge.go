@@ -104,7 +104,7 @@ func (c *chaos) finish(ctx context.Context) {
 	}
 }
 
-// checkLeaks wants the daemon to hold about as much as after the first load, once everybody has gone. It waits a moment for no more than
+// checkLeaks wants the daemon to hold as much as at its start, once everybody has gone, or hardly more. It waits a moment for no more than
 // that.
 func (c *chaos) checkLeaks() {
 	leak := ""

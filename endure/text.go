@@ -49,7 +49,7 @@ func (r *chaosReport) text() string {
 	b.WriteString(t.Render() + "\n")
 	fmt.Fprintf(&b, "answered: %s\nexcused by a fault: %s\n", counts(r.Asked), counts(r.Excused))
 	fmt.Fprintf(&b, "operations judged: %d (%s)\n", r.Judged, counts(r.Operations))
-	fmt.Fprintf(&b, "descriptors %d after the first load, %d at the end; goroutines %d, %d\n", r.Before.Descriptors, r.After.Descriptors,
+	fmt.Fprintf(&b, "descriptors %d at the start, %d at the end; goroutines %d, %d\n", r.Before.Descriptors, r.After.Descriptors,
 		r.Before.Goroutines, r.After.Goroutines)
 	for i := range r.Failures {
 		b.WriteString(r.Failures[i].text(r.Plan.Seed))

@@ -92,8 +92,8 @@ type figures struct {
 	Goroutines  int `json:"goroutines"`
 }
 
-// spare is how much more a daemon may hold at the end than after a first load came and went: a request of this side's for its figures, and
-// the runtime's own.
+// spare is how much more a daemon may hold at the end than at its start. It makes nothing that it keeps with the first load; what may be
+// open is a request or two of this side's, and what the runtime does by itself.
 const spare = 4
 
 func (f figures) atMost(before figures) bool {
@@ -104,10 +104,10 @@ func (f figures) atMost(before figures) bool {
 func (f figures) leak(before figures) string {
 	var leaks []string
 	if f.Descriptors > before.Descriptors+spare {
-		leaks = append(leaks, fmt.Sprintf("%d descriptors, %d after the first load", f.Descriptors, before.Descriptors))
+		leaks = append(leaks, fmt.Sprintf("%d descriptors, %d at the start", f.Descriptors, before.Descriptors))
 	}
 	if f.Goroutines > before.Goroutines+spare {
-		leaks = append(leaks, fmt.Sprintf("%d goroutines, %d after the first load", f.Goroutines, before.Goroutines))
+		leaks = append(leaks, fmt.Sprintf("%d goroutines, %d at the start", f.Goroutines, before.Goroutines))
 	}
 	return strings.Join(leaks, "; ")
 }

@@ -36,8 +36,8 @@ func TestLeak(t *testing.T) {
 		{figures{10, 20}, ""},
 		{figures{10 + spare, 20 + spare}, ""},
 		{figures{5, 5}, ""},
-		{figures{11 + spare, 20}, fmt.Sprintf("%d descriptors, 10 after the first load", 11+spare)},
-		{figures{10, 21 + spare}, fmt.Sprintf("%d goroutines, 20 after the first load", 21+spare)},
+		{figures{11 + spare, 20}, fmt.Sprintf("%d descriptors, 10 at the start", 11+spare)},
+		{figures{10, 21 + spare}, fmt.Sprintf("%d goroutines, 20 at the start", 21+spare)},
 	} {
 		if got := c.now.leak(before); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.now, got, c.want)
