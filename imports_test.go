@@ -10,15 +10,16 @@ import (
 // mayImport says which packages of this module a package, and those below it, may depend on beside each other, directly or
 // through others. Packages that aren't here (cmd, bench, endure, scripts) may depend on all. docs/architecture.md has the picture.
 var mayImport = map[string][]string{
-	"iop/proto":              {},
-	"iop/internal/wholefile": {},
-	"iop/internal/testkit":   {"iop/load/daemon", "iop/load/measure"}, // client's tests see the Control Plane from outside
-	"iop/configs":            {"iop/internal/wholefile"},
-	"iop/wire":               {"iop/proto"},
-	"iop/actors":             {"iop/wire", "iop/proto"},
-	"iop/httpapi":            {"iop/actors", "iop/wire", "iop/proto"},
+	"iop/proto":                {},
+	"iop/internal/crossorigin": {},
+	"iop/internal/wholefile":   {},
+	"iop/internal/testkit":     {"iop/load/daemon", "iop/load/measure"}, // client's tests see the Control Plane from outside
+	"iop/configs":              {"iop/internal/wholefile"},
+	"iop/wire":                 {"iop/proto"},
+	"iop/actors":               {"iop/wire", "iop/proto"},
+	"iop/httpapi":              {"iop/internal/crossorigin", "iop/actors", "iop/wire", "iop/proto"},
 	// These two are built into other people's programs.
-	"iop/edge":   {"iop/wire", "iop/proto", "iop/internal/wholefile"},
+	"iop/edge":   {"iop/wire", "iop/proto", "iop/internal/crossorigin", "iop/internal/wholefile"},
 	"iop/client": {"iop/wire", "iop/proto"},
 	"iop/load":   {"iop/client/sse", "iop/wire", "iop/proto"},
 }

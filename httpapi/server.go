@@ -75,7 +75,6 @@ type Server struct {
 	http       *http.Server
 	metrics    *metrics
 	exposition http.Handler // of the metrics
-	origins    *http.CrossOriginProtection
 	gathers    gathers
 	base       time.Time // what the times in cursors count from, by the monotonic clock
 	run        uint32    // tells the cursors of this run of the process
@@ -95,7 +94,6 @@ func New(opts Options) *Server {
 	s := &Server{
 		opts:       opts,
 		exposition: newMetricsHandler(opts.Registry, opts.Log),
-		origins:    http.NewCrossOriginProtection(),
 		base:       time.Now(),
 		run:        randomRun(),
 		draining:   make(chan struct{}),
