@@ -81,7 +81,7 @@ func TestACallerThatDoesntReadIsLetGoOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nHost: edge\r\nContent-Length: %d\r\n\r\n%s", len(ask), ask); err != nil {
+	if _, err := fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(ask), ask); err != nil {
 		t.Fatal(err)
 	}
 	seen, since := int64(0), time.Now()

@@ -15,12 +15,12 @@
 //
 // The Edge's own errors are objects as OpenAI's API has them, {"error":{"message","type","param","code"}}:
 //
-//	400 invalid_request          the body isn't a JSON object that names a model
+//	400 invalid_request          the body isn't a JSON object with a member "model"; of several the last counts
 //	400 context_length_exceeded  a long request, and no provider of the model takes these
 //	401 invalid_api_key          a token is needed
-//	403 cross_origin             a browser sent it from another site
+//	403 cross_origin             a browser sent it from another site; or there is no Token, and the Host isn't loopback's
 //	404 model_not_found          no provider serves the model
-//	404 unknown_url              no such path or method
+//	404 unknown_url              no such path, as it is written, or method
 //	413 request_too_large        over 16 MiB
 //	429 queue_full               no capacity is free, and too many requests wait already; Retry-After
 //	502 provider_failed          the provider didn't answer, or answered with a redirect
@@ -32,5 +32,5 @@
 //	504 run_timeout              it ran for an hour
 //
 // An answer that has begun can't change its status any more, so in these cases it is cut. Answers of providers are passed on
-// unchanged, without the headers that could name their address.
+// unchanged, but for Location, Link, Server and other standard headers that tell of where they are from.
 package passthrough

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"iop/edge/lease"
+	"iop/internal/crossorigin"
 )
 
 // Bounds of what requests may cost the Edge.
@@ -47,8 +48,8 @@ type Options struct {
 	LongContextTokens int
 	// QueueTimeout is how long a request may wait for a lease; 0: 30 s.
 	QueueTimeout time.Duration
-	// Token is what callers must send; empty: none is needed. It isn't passed on to providers. Without one, the callers'
-	// Authorization header is.
+	// Token is what callers must send. It isn't passed on to providers. Empty: none is needed, but the Host must name the
+	// loopback, and the callers' Authorization header is passed on.
 	Token string
 	// Logger; nil: slog's default.
 	Logger *slog.Logger
@@ -61,7 +62,6 @@ type Handler struct {
 	token [sha256.Size]byte
 	held  *semaphore.Weighted
 	proxy *httputil.ReverseProxy
-	mux   http.Handler
 }
 
 // New makes a Handler.
@@ -77,38 +77,47 @@ func New(o Options) *Handler {
 	}
 	h := &Handler{opts: o, log: o.Logger, token: sha256.Sum256([]byte(o.Token)), held: semaphore.NewWeighted(heldBytes)}
 	h.proxy = h.newProxy()
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/chat/completions", h.complete)
-	mux.HandleFunc("POST /v1/completions", h.complete)
-	mux.HandleFunc("GET /v1/models", h.models)
-	mux.HandleFunc("/", notFound)
-	sameOrigin := http.NewCrossOriginProtection() // a page in somebody's browser is no caller
-	sameOrigin.SetDenyHandler(http.HandlerFunc(crossOrigin))
-	h.mux = sameOrigin.Handler(h.authorized(mux))
 	return h
 }
 
-// ServeHTTP implements http.Handler.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+// ServeHTTP implements http.Handler. An http.ServeMux would redirect paths that aren't clean.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if wrong := h.admit(w, r); wrong != nil {
+		fail(w, wrong)
+		return
+	}
+	switch r.Method + " " + r.URL.EscapedPath() {
+	case "POST /v1/chat/completions", "POST /v1/completions":
+		h.complete(w, r)
+	case "GET /v1/models", "HEAD /v1/models":
+		h.models(w)
+	default:
+		fail(w, errPath)
+	}
+}
 
 // Close closes idle connections to providers.
 func (h *Handler) Close() { h.proxy.Transport.(*http.Transport).CloseIdleConnections() }
 
-func (h *Handler) authorized(next http.Handler) http.Handler {
-	if h.opts.Token == "" {
-		return next
+// admit makes the checks that go before any path is looked at. A page in somebody's browser is no caller.
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request) *refusal {
+	if h.opts.Token == "" && !crossorigin.IsLoopbackName(r.Host) {
+		return errHost
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		borne := sha256.Sum256([]byte(token)) // so that the comparison takes as long for every length
-		if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(borne[:], h.token[:]) != 1 {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			fail(w, errKey)
-			return
-		}
-		r.Header.Del("Authorization")
-		next.ServeHTTP(w, r)
-	})
+	if crossorigin.IsForeign(r) {
+		return errOrigin
+	}
+	if h.opts.Token == "" {
+		return nil
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	borne := sha256.Sum256([]byte(token)) // so that the comparison takes as long for every length
+	if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(borne[:], h.token[:]) != 1 {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		return errKey
+	}
+	r.Header.Del("Authorization")
+	return nil
 }
 
 // complete is one request from its body to the end of its answer.
@@ -189,7 +198,7 @@ func (h *Handler) acquire(ctx context.Context, model string, long bool) (*lease.
 	return l, nil // end isn't needed any more: ctx ends with the request
 }
 
-func (h *Handler) models(w http.ResponseWriter, _ *http.Request) {
+func (h *Handler) models(w http.ResponseWriter) {
 	type model struct {
 		ID      string `json:"id"`
 		Object  string `json:"object"`

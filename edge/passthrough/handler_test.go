@@ -13,6 +13,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -272,6 +273,69 @@ func TestRefusals(t *testing.T) {
 	s.idle()
 }
 
+// A page whose name was made to lead to the loopback is of the same origin as the Edge, for a browser. Only its Host tells it.
+func TestNoWebPageIsServed(t *testing.T) {
+	const port = ":18081"
+	type headers = http.Header
+	sameOrigin := headers{"Sec-Fetch-Site": {"same-origin"}}
+	for name, c := range map[string]struct {
+		token, method, host string
+		headers             headers
+		status              int
+	}{
+		"loopback":                      {"", "POST", "127.0.0.1" + port, nil, 200},
+		"loopback, version 6":           {"", "POST", "[::1]" + port, nil, 200},
+		"localhost":                     {"", "POST", "localhost", nil, 200},
+		"a page of the same origin":     {"", "POST", "localhost" + port, headers{"Origin": {"http://localhost" + port}}, 200},
+		"another name":                  {"", "POST", "evil.example", sameOrigin, 403},
+		"another name, to read":         {"", "GET", "evil.example", sameOrigin, 403},
+		"another name on the same port": {"", "POST", "evil.example" + port, headers{"Origin": {"http://evil.example" + port}}, 403},
+		"another name and a token":      {"s3cret", "POST", "edge.example", nil, 200},
+		"two origins":                   {"", "POST", "localhost", headers{"Origin": {"http://localhost", "http://evil.example"}}, 403},
+		"two origins and a token":       {"s3cret", "POST", "localhost", headers{"Origin": {"http://localhost", "http://evil.example"}}, 403},
+		"two sites":                     {"", "POST", "localhost", headers{"Sec-Fetch-Site": {"same-origin", "cross-site"}}, 403},
+		"another origin, to read":       {"", "GET", "localhost", headers{"Origin": {"http://evil.example"}}, 403},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, Options{Token: c.token}, func(http.ResponseWriter, *http.Request) {})
+			path := "/v1/completions"
+			if c.method == http.MethodGet {
+				path = "/v1/models"
+			}
+			r := httptest.NewRequestWithContext(t.Context(), c.method, path, strings.NewReader(ask))
+			r.Host = c.host
+			if c.headers != nil {
+				r.Header = c.headers.Clone()
+			}
+			if c.token != "" {
+				r.Header.Set("Authorization", "Bearer "+c.token)
+			}
+			w := httptest.NewRecorder()
+			s.handler.ServeHTTP(w, r)
+			if w.Code != c.status || (c.status == 403) != strings.Contains(w.Body.String(), `"cross_origin"`) {
+				t.Errorf("answered %d %s", w.Code, w.Body)
+			}
+		})
+	}
+}
+
+func TestAPathIsServedAsItIsWritten(t *testing.T) {
+	s := newSite(t, Options{}, func(http.ResponseWriter, *http.Request) { t.Error("the engine is asked") })
+	for _, asked := range []string{
+		"POST //v1/chat/completions", "POST /v1//completions", "POST /v1/./completions", "POST /x/../v1/completions", "POST /v1/completions/",
+		"POST /v1/%63ompletions", "POST /v1/chat%2Fcompletions", "POST /v1", "POST /", "PUT /v1/completions", "GET /v1/completions", "OPTIONS /v1/models",
+	} {
+		method, path, _ := strings.Cut(asked, " ")
+		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(ask))
+		r.Host = "localhost"
+		w := httptest.NewRecorder()
+		s.handler.ServeHTTP(w, r)
+		if status, code := s.says(w.Result()); status != 404 || code != "unknown_url" {
+			t.Errorf("%s is answered %d %s", asked, status, code)
+		}
+	}
+}
+
 func TestALongRequestTakesLongContextCapacity(t *testing.T) {
 	var s *site
 	s = newSite(t, Options{LongContextTokens: 100}, func(w http.ResponseWriter, r *http.Request) {
@@ -392,13 +456,82 @@ func TestOnlySuccessIsASignOfWork(t *testing.T) {
 	}
 }
 
+// modelBodies are requests, and the models that they name.
+var modelBodies = map[string]string{
+	ask:                                     "m",
+	`{"model":"other","MODEL":"m"}`:         "other",
+	`{"MODEL":"m","model":"other"}`:         "other",
+	`{"Model":"m"}`:                         "",
+	`{"\u006dodel":"\u006d"}`:               "m",
+	`{"model":"a","model":"b"}`:             "b",
+	`{"model":"a","model":null}`:            "",
+	`{"model":"a","model":["b"]}`:           "",
+	`{"model":1,"model":"b"}`:               "b",
+	`{"model":1}`:                           "",
+	`{"x":{"model":"m"},"y":["model","m"]}`: "",
+	` { "model" : "m" } `:                   "m",
+	`{"prompt":"` + strings.Repeat("x", 2*maxModelJSONBytes) + `","model":"m"}`: "m",
+	`{"model":"` + strings.Repeat("x", maxModelJSONBytes) + `"}`:                "",
+	`{"model":"m"`:   "",
+	`{"model":"m"}x`: "",
+	`["model","m"]`:  "",
+	`"model"`:        "",
+	`null`:           "",
+	"":               "",
+	"\xff":           "",
+}
+
+func TestModelOf(t *testing.T) {
+	for body, want := range modelBodies {
+		if got := modelOf([]byte(body)); got != want {
+			t.Errorf("%.80s names %q, want %q", body, got, want)
+		}
+	}
+}
+
+func TestModelOfCopiesNoBody(t *testing.T) {
+	const size = 1 << 20
+	for name, body := range map[string]string{
+		"a long prompt": `{"prompt":"` + strings.Repeat("x", size) + `","model":"m"}`,
+		"a long list":   `{"prompt":[` + strings.Repeat("1,", size/2) + `1],"model":"m"}`,
+		"a long name":   `{"` + strings.Repeat("x", size) + `":1,"model":"m"}`,
+		"many members":  `{` + strings.Repeat(`"a":"b",`, size/64) + `"model":"m"}`,
+		"a long model":  `{"model":"` + strings.Repeat("x", size) + `","model":"m"}`,
+	} {
+		given := []byte(body)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		model := modelOf(given)
+		runtime.ReadMemStats(&after)
+		if cost := after.TotalAlloc - before.TotalAlloc; model != "m" || cost > size/8 {
+			t.Errorf("%s: %q costs %d bytes", name, model, cost)
+		}
+	}
+}
+
+// FuzzModelOf has a decoder go through the body word by word, as a provider might.
 func FuzzModelOf(f *testing.F) {
-	for _, body := range []string{ask, `{"model":1}`, `[]`, `{"model":"a","model":"b"}`, "\xff"} {
+	for body := range modelBodies {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if model := modelOf(body); model != "" && !json.Valid(body) {
-			t.Errorf("%q names %q", body, model)
+		want := ""
+		if words := json.NewDecoder(bytes.NewReader(body)); json.Valid(body) {
+			words.UseNumber()
+			for first, _ := words.Token(); first == json.Delim('{') && words.More(); {
+				name, _ := words.Token()
+				var value json.RawMessage
+				_ = words.Decode(&value)
+				if name == "model" {
+					want = ""
+					if len(value) <= maxModelJSONBytes {
+						_ = json.Unmarshal(value, &want)
+					}
+				}
+			}
+		}
+		if model := modelOf(body); model != want {
+			t.Errorf("%q names %q, want %q", body, model, want)
 		}
 	})
 }

@@ -21,7 +21,8 @@ import (
 // of the Edge's network.
 var errRedirect = errors.New("the provider answered with a redirect")
 
-// revealing are headers of an answer that could name the provider's address, or are for the connection to it.
+// revealing are the standard headers of an answer that name the provider's address, or are for the connection to it. What others
+// say can't be known.
 var revealing = []string{"Location", "Content-Location", "Refresh", "Link", "Alt-Svc", "Via", "Server", "Strict-Transport-Security"}
 
 // way is where a request goes, in its context.

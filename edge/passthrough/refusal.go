@@ -30,6 +30,7 @@ var (
 	errTooLong    = &refusal{http.StatusBadRequest, invalid, "context_length_exceeded", "No provider of this model takes requests of this length.", 0}
 	errKey        = &refusal{http.StatusUnauthorized, invalid, "invalid_api_key", "A token is needed: Authorization: Bearer <token>.", 0}
 	errOrigin     = &refusal{http.StatusForbidden, invalid, "cross_origin", "Requests of pages of other sites aren't served.", 0}
+	errHost       = &refusal{http.StatusForbidden, invalid, "cross_origin", "The Host is not a name of this machine's loopback address. Other names need a token.", 0}
 	errModel      = &refusal{http.StatusNotFound, invalid, "model_not_found", "No provider serves this model.", 0}
 	errPath       = &refusal{http.StatusNotFound, invalid, "unknown_url", "There is no such path or method here.", 0}
 	errTooLarge   = &refusal{http.StatusRequestEntityTooLarge, invalid, "request_too_large", "The body is over 16 MiB.", 0}
@@ -77,6 +78,3 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v) // whoever hung up doesn't read it
 }
-
-func notFound(w http.ResponseWriter, _ *http.Request)    { fail(w, errPath) }
-func crossOrigin(w http.ResponseWriter, _ *http.Request) { fail(w, errOrigin) }
