@@ -30,6 +30,9 @@ type Command struct {
 	Key string
 	// NoWait: don't wait for the Edge's first answer.
 	NoWait bool
+	// Changed, if set, is called with the cause and the time until the next attempt when the Control Plane gives no answer, and with
+	// nil when it does again.
+	Changed func(err error, retryIn time.Duration)
 }
 
 // NewKey makes a unique idempotency key, for a caller who wants to know it beforehand.
@@ -60,7 +63,10 @@ func (r *Repository) Command(ctx context.Context, c Command) (*Operation, error)
 	if err != nil {
 		return nil, err // and nothing was sent
 	}
-	d := dispatch{repo: r, request: q, key: q.header[keyHeader], mark: mark, wait: r.commandBackoff()}
+	d := dispatch{repo: r, request: q, key: q.header[keyHeader], mark: mark, wait: r.commandBackoff(), changed: c.Changed}
+	if d.changed == nil {
+		d.changed = func(error, time.Duration) {}
+	}
 	return d.run(bounded)
 }
 
@@ -117,21 +123,39 @@ type dispatch struct {
 	key     string
 	mark    string // an event from before the first try
 	wait    *backoff.Backoff
+	changed func(err error, retryIn time.Duration)
+	lost    error       // why the last call had no answer; nil where it had one
 	sent    atomic.Bool // a try had a connection, so the Control Plane may have the command
 }
 
 func (d *dispatch) run(ctx context.Context) (*Operation, error) {
 	for try := 1; ; try++ {
 		o, err := d.try(ctx)
-		if !mayRetry(err) {
-			return o, d.finally(ctx, err)
+		if err == nil {
+			d.answered()
+			return o, nil
 		}
-		if try == commandTries || sleep(ctx, d.wait.Next()) != nil {
+		if !mayRetry(err) || try == commandTries || d.pause(ctx, err) != nil {
 			return nil, d.finally(ctx, err)
 		}
 		if restarted, cause := d.restarted(ctx); restarted || cause != nil {
-			return nil, &Uncertain{Key: d.key, Restarted: restarted, Err: cmp.Or(cause, err)}
+			return nil, &Uncertain{Key: d.key, Restarted: restarted, Err: d.ended(ctx, cmp.Or(cause, err))}
 		}
+	}
+}
+
+// pause waits for the next call after one without an answer.
+func (d *dispatch) pause(ctx context.Context, err error) error {
+	pause := d.wait.Next()
+	d.lost = err
+	d.changed(err, pause)
+	return sleep(ctx, pause)
+}
+
+func (d *dispatch) answered() {
+	if d.lost != nil {
+		d.lost = nil
+		d.changed(nil, 0)
 	}
 }
 
@@ -169,11 +193,12 @@ func (d *dispatch) restarted(ctx context.Context) (bool, error) {
 		page, err := d.repo.Events(ctx, EventQuery{After: d.mark, Limit: 1})
 		switch {
 		case err == nil:
+			d.answered()
 			return page.Gap != nil && page.Gap.Reason == Restarted, nil
 		case !mayRetry(err) && !errors.Is(err, ShuttingDown):
 			return false, err
 		}
-		if err := sleep(ctx, d.wait.Next()); err != nil {
+		if err := d.pause(ctx, err); err != nil {
 			return false, err
 		}
 	}
@@ -181,14 +206,24 @@ func (d *dispatch) restarted(ctx context.Context) (bool, error) {
 
 // finally says of a failure what it means for the command.
 func (d *dispatch) finally(ctx context.Context, err error) error {
-	if err == nil || errors.As(err, new(*Problem)) {
+	if errors.As(err, new(*Problem)) {
 		return err
 	}
-	if errors.Is(context.Cause(ctx), errTime) {
-		err = &Unreachable{Err: context.DeadlineExceeded}
-	}
+	err = d.ended(ctx, err)
 	if d.sent.Load() {
 		return &Uncertain{Key: d.key, Err: err}
 	}
 	return err
+}
+
+// ended says why the tries ended: by this failure, by the caller, or because their time is up. In the last case the reason why there was no
+// answer until then says more.
+func (d *dispatch) ended(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() == nil:
+		return err
+	case !errors.Is(context.Cause(ctx), errTime):
+		return ctx.Err()
+	}
+	return cmp.Or(d.lost, error(&Unreachable{Err: context.DeadlineExceeded}))
 }

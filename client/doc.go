@@ -17,7 +17,8 @@
 // reports missing events with a [Gap]. [Repository.Watch] goes on when the Control Plane answers again.
 //
 // [Repository.Command] sends a command under an idempotency key, a new one if it is given none, and tries again under the same
-// key when the network fails, unless the Control Plane has been restarted since and can't know the key.
+// key when the network fails, unless the Control Plane has been restarted since and can't know the key. [Command.Changed] hears of an
+// outage while it lasts.
 //
 // # Errors
 //

@@ -97,11 +97,13 @@ func (a *app) explainNetwork(err error) failure {
 }
 
 func explainUncertain(u *client.Uncertain) failure {
-	f := failure{what: u.Error(), exit: exitNotNow}
-	if u.Restarted {
+	f := failure{what: clean(u.Error()), exit: exitNotNow,
+		next: "the same command with --key " + u.Key + ": it will not run twice, unless the Control Plane was restarted meanwhile"}
+	switch {
+	case u.Restarted:
 		f.next = "look at what became of it before sending it again: iop ops ls, iop status"
-	} else {
-		f.next = "the same command with --key " + u.Key + ": it will not run twice, unless the Control Plane was restarted meanwhile"
+	case errors.Is(u.Err, context.Canceled):
+		f.what = "interrupted; the command may have been sent"
 	}
 	return f
 }
@@ -167,6 +169,7 @@ func (a *app) explainProblem(p *client.Problem) failure {
 	default:
 		var note string
 		note, f.next = sequel(o)
+		f.exit = badEnd(o.State)
 		f.what += "; the command's state is " + string(o.State) + note
 	}
 	return f

@@ -79,6 +79,8 @@ func (a *app) dispatch(ctx context.Context, repo *client.Repository, c client.Co
 	if wait {
 		c.NoWait = true // the first answer is waited for below, where its steps are shown
 	}
+	silence := outage{app: a}
+	c.Changed = func(err error, _ time.Duration) { silence.after(err, "trying again") }
 	o, err := repo.Command(ctx, c)
 	if err != nil {
 		return err
@@ -89,7 +91,7 @@ func (a *app) dispatch(ctx context.Context, repo *client.Repository, c client.Co
 	if err := a.showOperation(o); err != nil {
 		return err
 	}
-	if !o.State.Terminal() {
+	if !o.State.Terminal() && o.State != client.Unknown {
 		a.say("It is still running. To wait for it: iop ops get %s %s --wait", o.EdgeID, o.OperationID)
 		return nil
 	}
@@ -152,21 +154,24 @@ func (s *stepTalk) tell(o *client.Operation) {
 
 // judge is an error where an operation didn't end well, or may not have.
 func judge(o *client.Operation) error {
+	if o.State == client.Succeeded {
+		return nil
+	}
 	what := fmt.Sprintf("%s on %s: %s", clean(o.Operation), clean(o.EdgeID), o.State)
 	if o.Message != nil {
 		what += ": " + clean(*o.Message)
 	}
 	note, next := sequel(o)
-	f := failure{what: what + note, next: next}
-	switch o.State {
+	return failure{what: what + note, next: next, exit: badEnd(o.State)}
+}
+
+// badEnd is the exit code of an operation that hasn't succeeded.
+func badEnd(s client.OperationState) int {
+	switch s {
 	case client.Failed, client.Rejected, client.Cancelled:
-		f.exit = exitFailed
-	case client.Expired, client.Unknown:
-		f.exit = exitNotNow
-	default:
-		return nil
+		return exitFailed
 	}
-	return f
+	return exitNotNow
 }
 
 // sequel is what to try after a command; note says in brackets whether it ran, where its state alone doesn't tell.

@@ -30,15 +30,50 @@ func TestWaiting(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &scripted{answers: map[string][]string{"/fleet/events": {`{"events":[],"next":"e1"}`}, "/edges/a/commands": {record("sent")}, operation: c.looks}}
 			exit, _, talk := s.iop(t, strings.Fields(c.args)...)
-			rest := talk
-			for _, text := range strings.Split(c.says, "|") {
-				_, after, ok := strings.Cut(rest, text)
-				if !ok {
-					t.Fatalf("exit code %d; it says\n%s, and not %q there", exit, talk, text)
-				}
-				rest = after
-			}
+			wantInOrder(t, talk, c.says)
 			if exit != c.exit || strings.Contains(talk, "To wait for it") != strings.Contains(c.says, "To wait for it") {
+				t.Errorf("exit code %d, want %d; it says\n%s", exit, c.exit, talk)
+			}
+		})
+	}
+}
+
+// wantInOrder wants texts, between which there is a |, one behind the other.
+func wantInOrder(t *testing.T, talk, texts string) {
+	t.Helper()
+	rest := talk
+	for _, text := range strings.Split(texts, "|") {
+		_, after, ok := strings.Cut(rest, text)
+		if !ok {
+			t.Fatalf("it says\n%s, and not %q there", talk, text)
+		}
+		rest = after
+	}
+}
+
+// What a command's sending tells, and how it ends. An outage is told while it lasts: whoever waits knows what for.
+func TestSending(t *testing.T) {
+	const outage = "iop: something in between (a proxy?) answers 502: the Control Plane behind it is probably down (http"
+	const before, after = `{"events":[],"next":"e1"}`, `{"events":[],"gap":{"reason":"restarted"},"next":"e9"}`
+	record := func(state string) string {
+		return `{"operation_id":"op","edge_id":"a","operation":"x","state":"` + state + `"}`
+	}
+	for name, c := range map[string]struct {
+		posts, looks []string
+		exit         int
+		says         string
+	}{
+		"at once":                {[]string{record("succeeded")}, []string{before}, exitOK, ""},
+		"over an outage":         {[]string{"502", record("succeeded")}, []string{before, "502", "502", before}, exitOK, outage + "|; trying again\n|iop: the Control Plane answers again\n"},
+		"over a restart":         {[]string{"502"}, []string{before, "502", after}, exitNotNow, outage + "|; trying again\n|iop: the Control Plane answers again\n|iop: the Control Plane was restarted"},
+		"to one that still runs": {[]string{record("accepted")}, []string{before}, exitOK, "It is still running."},
+		"to one that may have":   {[]string{record("unknown")}, []string{before}, exitNotNow, "iop: x on a: unknown (it may have run)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &scripted{answers: map[string][]string{"/fleet/events": c.looks, "/edges/a/commands": c.posts}}
+			exit, _, talk := s.iop(t, "run", "a", "x")
+			wantInOrder(t, talk, c.says)
+			if exit != c.exit || strings.Count(talk, outage) != strings.Count(c.says, outage) || strings.Contains(talk, "still running") != strings.Contains(c.says, "still running") {
 				t.Errorf("exit code %d, want %d; it says\n%s", exit, c.exit, talk)
 			}
 		})
