@@ -21,16 +21,16 @@ func exitCodesTopic() *cobra.Command {
 		Long: `Exit codes:
 
   0    done; for run --wait and ops get --wait: the operation succeeded
-  1    it failed: the Edge answered with an error, the operation failed, was rejected or cancelled, or something else
-       went wrong
+  1    it failed: the Edge answered a question with an error, the operation failed, was rejected or cancelled, or something
+       else went wrong
   2    a mistake in the command line, the configuration or the request; no Edge was asked for anything
   3    there is an answer, and it is bad: --check found trouble or no Edge at all, or less is free than --min-free
        (in fleet models, also if no Edge serves a model)
   4    no such Edge, operation or model; no such context to use or remove (an unknown --context is 2)
   5    no token, a wrong one, or one whose role is too low
   6    not now: the Control Plane or the Edge can't be reached, is busy, stops, or did not answer in time; the operation
-       is expired (it never ran); or unknown, or lost in a restart of the Control Plane (it may have run). A command may
-       have been sent all the same: the message tells.
+       is expired (it never ran); or unknown, also where the Edge answered with an error, or lost in a restart of the
+       Control Plane (it may have run). A command may have been sent all the same: the message tells.
        Or it isn't known whether an Edge serves the model, because a connected Edge gave no answer, or none is connected
   130  ended by Ctrl-C (143: by SIGTERM)`,
 	}

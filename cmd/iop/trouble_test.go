@@ -98,24 +98,26 @@ func TestEveryErrorSaysWhatToTry(t *testing.T) {
 }
 
 // What to try after a command that failed depends on how far it came: whoever is told that it may have run finds out, and who is told
-// that it never did sends it again.
+// that it never did sends it again. So does the exit code.
 func TestAFailedCommandSaysWhetherItRan(t *testing.T) {
 	for _, c := range []struct {
 		code        client.Code
 		state       client.OperationState
+		exit        int
 		says, tries string
 	}{
-		{client.EdgeTimeout, client.Unknown, "; the command's state is unknown (it may have run)", "iop ops get e op --wait, once the Edge is back"},
-		{client.EdgeTimeout, client.Expired, "; the command's state is expired (it never ran)", "the same command again, without --key or with another one"},
-		{client.EdgeDisconnected, client.Running, "; the command's state is running", "iop ops get e op --wait, once the Edge is back"},
-		{client.EdgeError, client.Failed, "; the command's state is failed", "iop ops get e op; iop status e"},
-		{client.ShuttingDown, client.Unknown, "(shutting_down)", "it may have run, and no record of it is left"},
-		{client.ShuttingDown, client.Expired, "; the command's state is expired (it never ran)", "the same command again, without --key or with another one"},
+		{client.EdgeTimeout, client.Unknown, exitNotNow, "; the command's state is unknown (it may have run)", "iop ops get e op --wait, once the Edge is back"},
+		{client.EdgeTimeout, client.Expired, exitNotNow, "; the command's state is expired (it never ran)", "the same command again, without --key or with another one"},
+		{client.EdgeDisconnected, client.Running, exitNotNow, "; the command's state is running", "iop ops get e op --wait, once the Edge is back"},
+		{client.EdgeError, client.Unknown, exitNotNow, "; the command's state is unknown (it may have run)", "iop ops get e op --wait, once the Edge is back"},
+		{client.EdgeError, client.Failed, exitFailed, "; the command's state is failed", "iop ops get e op; iop status e"},
+		{client.ShuttingDown, client.Unknown, exitNotNow, "(shutting_down)", "it may have run, and no record of it is left"},
+		{client.ShuttingDown, client.Expired, exitNotNow, "; the command's state is expired (it never ran)", "the same command again, without --key or with another one"},
 	} {
 		o := &client.Operation{OperationID: "op", EdgeID: "e", State: c.state}
 		f := testApp().explain(&client.Problem{Code: c.code, Operation: o})
-		if !strings.HasSuffix(f.what, c.says) || !strings.HasPrefix(f.next, c.tries) {
-			t.Errorf("%s, %s: it says %q, and to try %q", c.code, c.state, f.what, f.next)
+		if !strings.HasSuffix(f.what, c.says) || !strings.HasPrefix(f.next, c.tries) || f.exit != c.exit {
+			t.Errorf("%s, %s: it says %q, to try %q, and has exit code %d", c.code, c.state, f.what, f.next, f.exit)
 		}
 	}
 }
