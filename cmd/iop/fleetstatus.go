@@ -80,13 +80,16 @@ func (a *app) gatherFleet(ctx context.Context, repo *client.Repository, q client
 		}
 		edges[e.EdgeID] = e
 	}
-	asked := 0
+	asks := mostAsked
 	for _, row := range f.rows {
 		row.edge = edges[row.id]
 		var known orders
-		if a.format.isTable() && row.status != nil && hasClosed(row.status.Nodes) && asked < mostAsked {
-			known = ordersOf(ctx, repo, row.id)
-			asked++
+		var err error
+		if a.format.isTable() && row.status != nil && hasClosed(row.status.Nodes) && asks > 0 {
+			asks--
+			if known, err = ordersOf(ctx, repo, row.id); err != nil && a.explain(err).exit == exitNotNow {
+				asks = 0 // the next ones would wait for nothing, too; they only explain what is shown without them
+			}
 		}
 		if row.trouble = a.trouble(row.edge, row.status, row.fault, known); len(row.trouble) > 0 {
 			f.troubled++

@@ -21,14 +21,13 @@ var closing = map[string]bool{"node.drain": true, "node.resume": false, "provide
 // mostAsked bounds the Edges whose records are asked for. Of further ones it is shown what is out of service, and not by which order.
 const mostAsked = 100
 
-// ordersOf asks for an Edge's orders. Where the records can't be had nothing is known of them: they explain what is shown
-// anyhow.
-func ordersOf(ctx context.Context, repo *client.Repository, edgeID string) orders {
+// ordersOf asks for an Edge's orders.
+func ordersOf(ctx context.Context, repo *client.Repository, edgeID string) (orders, error) {
 	found, err := repo.Operations(ctx, client.OperationQuery{EdgeID: edgeID, Limit: pageSize})
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return inForce(found.Operations)
+	return inForce(found.Operations), nil
 }
 
 // inForce gives the orders of an Edge that no later one undoes. The records are newest first.

@@ -95,3 +95,36 @@ func TestTroubleByOrder(t *testing.T) {
 		})
 	}
 }
+
+// Records that can't be had are asked for once, and not again for each further Edge, of which each could take as long as an answer may.
+func TestOrdersThatCantBeHad(t *testing.T) {
+	const status = `"connected":true,"nodes":[{"node_id":"n","connected":true,"providers":[{"provider_id":"p","status":"unavailable","health":"online"}]}]}`
+	operations := func(id string) string { return "/edges/" + id + "/operations" }
+	fleet := map[string][]string{
+		"/fleet/status": {`{"edges":{"total":3},"statuses":[{"edge_id":"a",` + status + `,{"edge_id":"b",` + status + `,{"edge_id":"c",` + status + `]}`},
+		"/edges":        {`{"edges":[]}`},
+	}
+	for name, c := range map[string]struct {
+		answer string // to who asks for a's records
+		asked  []string
+	}{
+		"there":     {`{"operations":[]}`, []string{"a", "b", "c"}},
+		"forgotten": {"", []string{"a", "b", "c"}},
+		"no answer": {"502", []string{"a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &scripted{answers: maps.Clone(fleet)}
+			s.answers[operations("a")] = []string{c.answer}
+			exit, out, talk := s.iop(t, "fleet", "status")
+			var asked []string
+			for _, id := range []string{"a", "b", "c"} {
+				if slices.ContainsFunc(s.asked, func(path string) bool { return strings.HasPrefix(path, operations(id)) }) {
+					asked = append(asked, id)
+				}
+			}
+			if diff := cmp.Diff(c.asked, asked); diff != "" || exit != exitOK || strings.Count(out, "drained or disabled") != 3 {
+				t.Errorf("%s\nexit code %d\n%s%s", diff, exit, out, talk)
+			}
+		})
+	}
+}

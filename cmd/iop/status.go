@@ -35,7 +35,7 @@ if the Edge is disconnected; the output then says how old it is.`,
 			}
 			var known orders
 			if hasClosed(s.Nodes) {
-				known = ordersOf(cmd.Context(), repo, s.EdgeID)
+				known, _ = ordersOf(cmd.Context(), repo, s.EdgeID) // they only explain what is shown without them, too
 			}
 			trouble := a.siteTrouble(s.Nodes, known)
 			said := trouble
