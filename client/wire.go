@@ -58,6 +58,7 @@ type Wire struct {
 
 	mu      sync.Mutex
 	link    *wireLink     // nil while there is none
+	lost    error         // why there is none
 	changed chan struct{} // closed at the next change of link
 }
 
@@ -85,7 +86,7 @@ func dialWire(ctx context.Context, wireURL string, o WireOptions, wait *backoff.
 	}
 	life, stop := context.WithCancel(context.Background())
 	w.stop = stop
-	w.set(link)
+	w.set(link, nil)
 	go w.run(life, link, wait)
 	return w, nil
 }
@@ -103,7 +104,7 @@ func clientURL(s string) (string, error) {
 
 // Server is what the Control Plane said in the newest hello's answer; nil while there is no connection.
 func (w *Wire) Server() *ServerInfo {
-	link, _ := w.current()
+	link, _, _ := w.current()
 	if link == nil {
 		return nil
 	}
@@ -112,16 +113,19 @@ func (w *Wire) Server() *ServerInfo {
 
 // RoundTrip is what a Ping measured.
 type RoundTrip struct {
-	Took time.Duration
+	Took   time.Duration
+	Server *ServerInfo // that answered
 	// ServerTime is the Control Plane's clock when it answered; zero if it didn't say.
 	ServerTime time.Time
 }
 
-// Ping measures a round trip. If there is no connection, it waits for one. It fails with the context's error, with
-// *Unreachable if the connection was lost or gave no answer in 10 s, and with net.ErrClosed after Close.
+// Ping measures a round trip. If there is no connection, it waits for one, for 10 s. It fails with the context's error, with why there is
+// no connection (the errors of DialWire), with *Unreachable if there was no answer in 10 s, and with net.ErrClosed after Close.
 func (w *Wire) Ping(ctx context.Context) (RoundTrip, error) {
+	late := time.NewTimer(pingTimeout)
+	defer late.Stop()
 	for {
-		link, changed := w.current()
+		link, lost, changed := w.current()
 		if link != nil {
 			return link.ping(ctx)
 		}
@@ -129,6 +133,8 @@ func (w *Wire) Ping(ctx context.Context) (RoundTrip, error) {
 		case <-changed:
 		case <-w.done:
 			return RoundTrip{}, net.ErrClosed
+		case <-late.C:
+			return RoundTrip{}, lost
 		case <-ctx.Done():
 			return RoundTrip{}, ctx.Err()
 		}
@@ -148,12 +154,12 @@ func (w *Wire) run(ctx context.Context, link *wireLink, wait *backoff.Backoff) {
 		began := time.Now()
 		w.tell(WireState{Server: link.server})
 		err := link.serve(ctx)
-		w.set(nil)
+		w.set(nil, err)
 		wait.Held(time.Since(began))
 		if link = w.redial(ctx, wait, err); link == nil {
 			return
 		}
-		w.set(link)
+		w.set(link, nil)
 	}
 }
 
@@ -169,6 +175,7 @@ func (w *Wire) redial(ctx context.Context, wait *backoff.Backoff, err error) *wi
 		if link, err = w.connect(ctx); err == nil {
 			return link
 		}
+		w.set(nil, err)
 	}
 	return nil
 }
@@ -192,16 +199,16 @@ func (w *Wire) tell(s WireState) {
 	}
 }
 
-func (w *Wire) current() (link *wireLink, changed <-chan struct{}) {
+func (w *Wire) current() (link *wireLink, lost error, changed <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.link, w.changed
+	return w.link, w.lost, w.changed
 }
 
-func (w *Wire) set(link *wireLink) {
+func (w *Wire) set(link *wireLink, lost error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.link = link
+	w.link, w.lost = link, lost
 	close(w.changed)
 	w.changed = make(chan struct{})
 }

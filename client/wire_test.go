@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -125,7 +126,7 @@ func TestWireHelloAndPing(t *testing.T) {
 	var pings sync.WaitGroup
 	for range 8 { // at the same time
 		pings.Go(func() {
-			if trip, err := w.Ping(within(t)); err != nil || trip.Took <= 0 || trip.Took > soon || trip.ServerTime.IsZero() {
+			if trip, err := w.Ping(within(t)); err != nil || trip.Took <= 0 || trip.Took > soon || trip.ServerTime.IsZero() || trip.Server != w.Server() {
 				t.Errorf("%+v, %v", trip, err)
 			}
 		})
@@ -256,6 +257,21 @@ func TestWireComesBack(t *testing.T) {
 	}
 	w.Close()
 	served.Wait()
+}
+
+// Whoever waits for a connection that doesn't come back is told why, and doesn't wait for ever.
+func TestPingWithoutAConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &Wire{done: make(chan struct{}), changed: make(chan struct{})}
+		w.set(nil, &Unreachable{Err: net.ErrClosed})
+		again := time.AfterFunc(pingTimeout/2, func() { w.set(nil, &GoAway{Reason: "OVERLOADED"}) })
+		defer again.Stop()
+		began := time.Now()
+		_, err := w.Ping(t.Context())
+		if took := time.Since(began); !errors.As(err, new(*GoAway)) || took != pingTimeout {
+			t.Errorf("after %v: %v", took, err)
+		}
+	})
 }
 
 func TestWireHeartbeats(t *testing.T) {

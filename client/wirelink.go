@@ -100,7 +100,7 @@ func (l *wireLink) ping(ctx context.Context) (RoundTrip, error) {
 		if p.err != nil {
 			return RoundTrip{}, p.err
 		}
-		trip := RoundTrip{Took: p.at.Sub(sent)}
+		trip := RoundTrip{Took: p.at.Sub(sent), Server: l.server}
 		if p.body.ServerTime.IsValid() {
 			trip.ServerTime = p.body.ServerTime.AsTime()
 		}

@@ -36,13 +36,12 @@ port 19080 on the host of the address.`,
 				return err
 			}
 			defer w.Close()
-			server := w.Server()
 			helloTook := time.Since(began)
 			trip, err := w.Ping(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return a.showHello(newHelloView(t.wire, server, helloTook, trip))
+			return a.showHello(newHelloView(t.wire, helloTook, trip))
 		},
 	}
 }
@@ -61,7 +60,8 @@ type helloView struct {
 	RoundTripMS         float64    `json:"round_trip_ms"` // of a ping
 }
 
-func newHelloView(wire string, s *client.ServerInfo, connect time.Duration, trip client.RoundTrip) *helloView {
+func newHelloView(wire string, connect time.Duration, trip client.RoundTrip) *helloView {
+	s := trip.Server
 	v := &helloView{Wire: wire, ServerID: s.ServerID, ServerVersion: s.Version, ProtocolVersion: s.ProtocolVersion,
 		HeartbeatIntervalMS: s.HeartbeatInterval.Milliseconds(), MaxFrameBytes: s.MaxFrameBytes,
 		ConnectMS: float64(connect.Microseconds()) / 1000, RoundTripMS: float64(trip.Took.Microseconds()) / 1000}
