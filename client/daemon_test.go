@@ -36,7 +36,7 @@ func startDaemon(t testing.TB, args ...string) *testDaemon {
 	return &testDaemon{testdaemon.Start(t, log, append([]string{"--log-format", "json"}, args...)...), t, log.Name()}
 }
 
-// crash ends it without a word, and starts it anew at the same addresses.
+// crash ends it without a word, and starts it again at the same addresses.
 func (d *testDaemon) crash() {
 	d.t.Helper()
 	d.Kill()

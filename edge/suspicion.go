@@ -24,7 +24,7 @@ type suspicion struct {
 
 // look takes new numbers.
 func (s *suspicion) look(l backend.Load, now time.Time) {
-	worked := l.Running > 0 || l.Work != s.work // less than before: it was started anew
+	worked := l.Running > 0 || l.Work != s.work // less than before: it was restarted
 	s.work = l.Work
 	switch {
 	case worked:

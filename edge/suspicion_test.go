@@ -21,19 +21,19 @@ func TestSuspicion(t *testing.T) {
 		row  []seen
 		want bool
 	}{
-		"nothing waits":                     {[]seen{{0, idle}, {long, idle}, {long, idle}}, false},
-		"waits, not for long":               {[]seen{{0, idle}, {sample, stuck}, {long - 1, stuck}}, false},
-		"waits for long":                    {[]seen{{0, idle}, {sample, stuck}, {long, stuck}}, true},
-		"waits from the start":              {[]seen{{0, stuck}, {sample, stuck}, {long, stuck}}, true},
-		"waits twice, not for long":         {[]seen{{0, stuck}, {sample, stuck}, {long - sample, idle}, {sample, stuck}, {sample, stuck}}, false},
-		"one was seen to run":               {[]seen{{0, idle}, {sample, stuck}, {long - sample, backend.Load{Waiting: 3, Running: 1, Work: 7}}, {sample, stuck}}, false},
-		"one ended between two looks":       {[]seen{{0, idle}, {sample, stuck}, {long, backend.Load{Waiting: 3, Work: 8}}, {sample, backend.Load{Waiting: 3, Work: 8}}}, false},
-		"everybody gave up":                 {[]seen{{0, idle}, {sample, stuck}, {long, stuck}, {sample, idle}, {long, idle}}, true},
-		"one runs again":                    {[]seen{{0, idle}, {sample, stuck}, {long, stuck}, {sample, backend.Load{Running: 1, Work: 7}}}, false},
-		"one has ended":                     {[]seen{{0, idle}, {sample, stuck}, {long, stuck}, {sample, backend.Load{Waiting: 2, Work: 9}}}, false},
-		"was started anew":                  {[]seen{{0, idle}, {sample, stuck}, {long, stuck}, {sample, backend.Load{Waiting: 2}}}, false},
-		"was started anew, stuck as before": {[]seen{{0, idle}, {sample, stuck}, {long, stuck}, {sample, backend.Load{Waiting: 2}}, {sample, backend.Load{Waiting: 2}}, {long, backend.Load{Waiting: 2}}}, true},
-		"tells no counter":                  {[]seen{{0, backend.Load{Waiting: 1}}, {long, backend.Load{Waiting: 1}}}, true},
+		"nothing waits":                  {[]seen{{0, idle}, {long, idle}, {long, idle}}, false},
+		"waits, not for long":            {[]seen{{0, idle}, {sample, stuck}, {long - 1, stuck}}, false},
+		"waits for long":                 {[]seen{{0, idle}, {sample, stuck}, {long, stuck}}, true},
+		"waits from the start":           {[]seen{{0, stuck}, {sample, stuck}, {long, stuck}}, true},
+		"waits twice, not for long":      {[]seen{{0, stuck}, {sample, stuck}, {long - sample, idle}, {sample, stuck}, {sample, stuck}}, false},
+		"one was seen to run":            {[]seen{{0, idle}, {sample, stuck}, {long - sample, backend.Load{Waiting: 3, Running: 1, Work: 7}}, {sample, stuck}}, false},
+		"one ended between two looks":    {[]seen{{0, idle}, {sample, stuck}, {long, backend.Load{Waiting: 3, Work: 8}}, {sample, backend.Load{Waiting: 3, Work: 8}}}, false},
+		"everybody gave up":              {[]seen{{0, idle}, {sample, stuck}, {long, stuck}, {sample, idle}, {long, idle}}, true},
+		"one runs again":                 {[]seen{{0, idle}, {sample, stuck}, {long, stuck}, {sample, backend.Load{Running: 1, Work: 7}}}, false},
+		"one has ended":                  {[]seen{{0, idle}, {sample, stuck}, {long, stuck}, {sample, backend.Load{Waiting: 2, Work: 9}}}, false},
+		"was restarted":                  {[]seen{{0, idle}, {sample, stuck}, {long, stuck}, {sample, backend.Load{Waiting: 2}}}, false},
+		"was restarted, stuck as before": {[]seen{{0, idle}, {sample, stuck}, {long, stuck}, {sample, backend.Load{Waiting: 2}}, {sample, backend.Load{Waiting: 2}}, {long, backend.Load{Waiting: 2}}}, true},
+		"tells no counter":               {[]seen{{0, backend.Load{Waiting: 1}}, {long, backend.Load{Waiting: 1}}}, true},
 	} {
 		var s suspicion
 		now := time.Unix(1000, 0)

@@ -70,11 +70,11 @@ inside systemctl restart $cp
 sleep 7
 is $cp NRestarts 0 || fail "the watchdog ended a daemon that was well"
 signal STOP "$(show $cp MainPID)"
-eventually "the hung daemon was started anew" is $cp NRestarts 1
+eventually "the hung daemon was restarted" is $cp NRestarts 1
 inside journalctl --no-pager -u $cp | grep "Watchdog timeout" >/dev/null || fail "not by the watchdog"
 eventually "it is active again" is $cp ActiveState active
 signal ABRT "$(show $cp MainPID)"
-eventually "the broken daemon was started anew" is $cp NRestarts 2
+eventually "the broken daemon was restarted" is $cp NRestarts 2
 eventually "it is active again" is $cp ActiveState active
 inside curl -fsS http://127.0.0.1:18080/readyz >/dev/null || fail "it is active and not ready"
 
@@ -116,7 +116,7 @@ echo "package-test: booted: upgrade and remove what runs"
 inside systemctl start $cp
 pid=$(show $cp MainPID)
 inside sh -c 'dpkg --force-unsafe-io -i /root/newer/iop-control-plane*.deb' >/dev/null 2>&1 </dev/null || fail "the upgrade failed"
-eventually "the upgrade started it anew" inside sh -c "systemctl is-active $cp && [ \$(systemctl show -P MainPID $cp) != $pid ]"
+eventually "the upgrade restarted it" inside sh -c "systemctl is-active $cp && [ \$(systemctl show -P MainPID $cp) != $pid ]"
 inside dpkg -r $cp >/dev/null 2>&1 || fail "the removal failed"
 ! inside curl -fsS -m 2 http://127.0.0.1:18080/healthz 2>/dev/null || fail "it runs on after its removal"
 inside sh -c 'dpkg --force-unsafe-io -i /root/iop-control-plane*.deb' >/dev/null 2>&1 </dev/null || fail "it doesn't install over its rest"

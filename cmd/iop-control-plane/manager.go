@@ -59,7 +59,7 @@ func (m *serviceManager) watchdogInterval() time.Duration {
 
 // watch gives a sign of life for each time that alive says yes, until ctx ends. alive has a third of the interval, and is
 // asked every third: one slow answer costs nothing, and two missed ones in a row still leave room for a good one. What is
-// not alive for the whole interval is killed and started anew by the service manager.
+// not alive for the whole interval is killed and restarted by the service manager.
 func (m *serviceManager) watch(ctx context.Context, interval time.Duration, alive func(context.Context) bool) {
 	ticker := time.NewTicker(interval / 3)
 	defer ticker.Stop()

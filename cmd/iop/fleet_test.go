@@ -24,7 +24,7 @@ func (f *testFleet) start(args ...string) (err error) {
 	return err
 }
 
-// restart crashes the daemon and starts it anew at the same addresses; the Edges come back by themselves.
+// restart crashes the daemon and starts it again at the same addresses; the Edges come back by themselves.
 func (f *testFleet) restart() error {
 	f.daemon.Kill()
 	return f.daemon.Again()

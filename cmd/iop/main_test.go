@@ -25,7 +25,7 @@ const soon = 30 * time.Second
 // TestScripts types what a person could type, in testdata/script, at a real daemon and real Edges:
 //
 //	daemon FLAGS...      starts a Control Plane for this script, which iop asks from then on
-//	restart              crashes it and starts it anew at the same addresses
+//	restart              crashes it and starts it again at the same addresses
 //	edge ID [k=v...]     connects an Edge with these labels
 //	leave ID             has it say goodbye
 //	down ID NODE         takes one of its nodes away

@@ -62,7 +62,7 @@ func (r *eventReader) run(ctx context.Context) {
 }
 
 // excused tells whether the reader may miss events or lose its stream now. An outage excuses what comes before the next event: a server
-// that was started anew tells a gap when the reader is back, which may be after the outage.
+// that was restarted tells a gap when the reader is back, which may be after the outage.
 func (r *eventReader) excused() bool { return r.slow || r.t.outageSince(r.outage) }
 
 // read reads one stream to its end and tells why it ended.
