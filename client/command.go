@@ -59,13 +59,12 @@ func (r *Repository) Command(ctx context.Context, c Command) (*Operation, error)
 	q.patience = c.Timeout
 	bounded, cancel := context.WithTimeoutCause(ctx, c.Timeout+2*r.opts.Timeout, errTime)
 	defer cancel()
-	mark, err := r.newestEvent(bounded)
-	if err != nil {
-		return nil, err // and nothing was sent
-	}
-	d := dispatch{repo: r, request: q, key: q.header[keyHeader], mark: mark, wait: r.commandBackoff(), changed: c.Changed}
+	d := dispatch{repo: r, request: q, key: q.header[keyHeader], wait: r.commandBackoff(), changed: c.Changed}
 	if d.changed == nil {
 		d.changed = func(error, time.Duration) {}
+	}
+	if d.mark, err = r.newestEvent(bounded); err != nil {
+		return nil, d.finally(bounded, err)
 	}
 	return d.run(bounded)
 }

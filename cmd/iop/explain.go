@@ -90,8 +90,6 @@ func (a *app) explainNetwork(err error) failure {
 		return failure{what: gateway.Error() + where, next: "the same command again later; a host in NO_PROXY is asked without the proxy that HTTP_PROXY names", exit: exitNotNow}
 	case errors.As(err, &lost):
 		return failure{what: lost.Error() + where, next: "is it running there? --addr, IOP_ADDR or \"iop context\" say where to ask", exit: exitNotNow}
-	case errors.Is(err, context.DeadlineExceeded):
-		return failure{what: "the time is up" + where, next: "the same command with a longer --timeout", exit: exitNotNow}
 	}
 	return failure{what: err.Error(), next: "iop --help", exit: exitFailed}
 }
