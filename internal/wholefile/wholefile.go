@@ -1,4 +1,5 @@
-// Package wholefile replaces a file as a whole: whoever reads it, also after a crash, finds the old content or the new one.
+// Package wholefile replaces a file as a whole: whoever reads it, also after a crash, finds the old content or the new one. One
+// process at a time can take such a file for itself.
 //
 // github.com/google/renameio was tried for it: it brings the content to the disk and not the rename, keeps the rights that an old
 // file has, and is without that on Windows, where an Edge may run.
@@ -17,7 +18,7 @@ import (
 // Write puts data in the place of the file at path, with exactly the rights of perm. Where a link leads to the file, the link
 // stays. When it fails, the old file stays, unless the disk fails between the two.
 func Write(path string, data []byte, perm fs.FileMode) error {
-	path, err := target(path)
+	path, err := Target(path)
 	if err != nil {
 		return err
 	}
@@ -40,9 +41,9 @@ func Write(path string, data []byte, perm fs.FileMode) error {
 func besideName(path string) (before, after string) { return "." + filepath.Base(path) + ".", ".tmp" }
 
 // RemoveLeft removes what was left beside the file at path by processes that were killed while they wrote it. Only who alone
-// writes the file may call it.
+// writes the file, as by Lock, may call it.
 func RemoveLeft(path string) error {
-	path, err := target(path)
+	path, err := Target(path)
 	if err != nil {
 		return err
 	}
@@ -61,8 +62,8 @@ func RemoveLeft(path string) error {
 	return err
 }
 
-// target is where the links at path lead, and path itself where no file is yet.
-func target(path string) (string, error) {
+// Target is where the links at path lead, and path itself where no file is yet.
+func Target(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return path, nil

@@ -2,6 +2,7 @@ package wholefile
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -94,6 +95,39 @@ func TestRemoveLeft(t *testing.T) {
 	slices.Sort(stays)
 	if !slices.Equal(left, stays) {
 		t.Errorf("left are %v, %v; want %v", left, err, stays)
+	}
+}
+
+func TestOneHasTheLock(t *testing.T) {
+	dir := t.TempDir()
+	file, other, link := filepath.Join(dir, "file"), filepath.Join(dir, "other"), filepath.Join(t.TempDir(), "link")
+	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Symlink(file, link)); err != nil {
+		t.Fatal(err)
+	}
+	lock := func(path string) io.Closer {
+		held, err := Lock(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = held.Close() })
+		return held
+	}
+	held := lock(file)
+	if err := Write(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, link} {
+		if _, err := Lock(path); !errors.Is(err, ErrLocked) {
+			t.Errorf("%s is locked twice: %v", path, err)
+		}
+	}
+	lock(other) // which isn't there yet
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lock(file)
+	if _, err := Lock(filepath.Join(dir, "nowhere", "file")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("where no file can be, one is locked: %v", err)
 	}
 }
 
