@@ -70,16 +70,13 @@ var errCrowded = Failed(fmt.Sprintf("The Edge runs %d lasting commands already; 
 func newCommands(operations map[string]Operation, clock *serverClock, event func(*iopv1.EdgeCommandEvent), stateFile string, log *slog.Logger) (*commands, error) {
 	c := &commands{operations: operations, clock: clock, event: event, log: log, outcomes: newOutcomes(maxOutcomes, maxOutcomeBytes), version: 1}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.file.path = stateFile
-	if err := c.file.removeLeft(); err != nil {
-		log.Warn("What a killed Edge left beside its state file can't be removed.", "file", stateFile, "error", err)
+	kept, err := c.file.open(stateFile, log)
+	if err != nil {
+		return nil, err
 	}
-	if kept, err := c.file.load(); err == nil {
-		c.outcomes.restore(kept)
-	} else {
-		log.Warn("The outcomes of earlier commands can't be read; the Edge starts without them.", "file", stateFile, "error", err)
-	}
+	c.outcomes.restore(kept)
 	if err := c.save(); err != nil {
+		c.file.close()
 		return nil, fmt.Errorf("edge: the state file can't be written: %w", err)
 	}
 	return c, nil

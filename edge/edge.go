@@ -32,8 +32,8 @@ type Edge struct {
 	news  chan struct{} // the same, for the owner of the connection
 }
 
-// New makes an Edge that does nothing yet, but for writing its StateFile. Its error names everything in the options that is
-// wrong, or tells that the StateFile can't be written.
+// New makes an Edge that does nothing yet, but for taking its StateFile, for itself until Run has ended, and writing it. Its error
+// names everything in the options that is wrong, or tells what is wrong with the StateFile.
 func New(o Options) (*Edge, error) {
 	o.setDefaults()
 	if err := o.check(); err != nil {
@@ -75,8 +75,9 @@ func (e *Edge) Run(ctx context.Context) error {
 	}
 	select {
 	case <-e.commands.stop():
+		defer e.commands.file.close()
 	case <-time.After(stopTime):
-		e.log.Warn("Commands go on after the Edge has stopped.")
+		e.log.Warn("Commands go on after the Edge has stopped.") // and write the StateFile, so it stays locked
 	}
 	_ = e.commands.logSave() // what was refused since the last command
 	site.Wait()

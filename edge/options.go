@@ -40,7 +40,8 @@ type Options struct {
 	// Operations are the commands that can be run beside edge.ping, by name. The Control Plane refuses others.
 	Operations map[string]Operation
 	// StateFile is a file of at most 512 KiB that keeps the outcomes of commands across restarts; empty: they are kept only
-	// in memory. Each Edge needs its own file. While it can't be written, no command is run.
+	// in memory. Each Edge needs its own file. While it can't be written, no command is run. A damaged one is kept under its name
+	// with ".damaged" added, and counts as empty.
 	StateFile string
 
 	// Logger; nil: slog's default.

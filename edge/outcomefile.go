@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -35,6 +36,7 @@ const endedUnseen = "The Edge was restarted while the command ran; how far it ca
 // outcomeFile keeps outcomes over a restart. The zero path keeps nothing.
 type outcomeFile struct {
 	path string
+	lock io.Closer
 
 	mu      sync.Mutex // one writes at a time, and an older state never over a newer one
 	written uint64
@@ -62,19 +64,46 @@ func (f *outcomeFile) save(version uint64, state func() (uint64, *iopv1.EdgeComm
 	return nil
 }
 
-// removeLeft removes what a process left that was killed while it wrote.
-func (f *outcomeFile) removeLeft() error {
-	if f.path == "" {
-		return nil
+// open takes the file at path for this Edge alone, until close, and reads it. A damaged one is put aside and counts as empty.
+func (f *outcomeFile) open(path string, log *slog.Logger) (kept *iopv1.EdgeCommandQueryResponse, err error) {
+	if path == "" {
+		return &iopv1.EdgeCommandQueryResponse{}, nil
 	}
-	return wholefile.RemoveLeft(f.path)
+	if f.path, err = wholefile.Target(path); err != nil {
+		return nil, fmt.Errorf("edge: the state file can't be read: %w", err)
+	}
+	f.lock, err = wholefile.Lock(f.path)
+	if errors.Is(err, wholefile.ErrLocked) {
+		return nil, fmt.Errorf("edge: the state file %s is used by another Edge", path)
+	}
+	if err != nil { // most often of its directory, where nothing can be written
+		return nil, fmt.Errorf("edge: the state file can't be written: %w", err)
+	}
+	if err := wholefile.RemoveLeft(f.path); err != nil {
+		log.Warn("What a killed Edge left beside its state file can't be removed.", "file", path, "error", err)
+	}
+	kept, err = f.load()
+	if errors.Is(err, errOutcomeFile) {
+		aside := f.path + ".damaged"
+		log.Warn("The state file is damaged; the Edge starts without the outcomes of earlier commands.", "file", path, "kept_as", aside)
+		kept, err = &iopv1.EdgeCommandQueryResponse{}, os.Rename(f.path, aside)
+	}
+	if err != nil {
+		f.close()
+		return nil, fmt.Errorf("edge: the state file can't be read: %w", err)
+	}
+	return kept, nil
+}
+
+// close leaves the file to others. Nothing may be saved after it.
+func (f *outcomeFile) close() {
+	if f.lock != nil {
+		_ = f.lock.Close() // nothing was written there
+	}
 }
 
 // load reads the file. A file that isn't there is empty.
 func (f *outcomeFile) load() (*iopv1.EdgeCommandQueryResponse, error) {
-	if f.path == "" {
-		return &iopv1.EdgeCommandQueryResponse{}, nil
-	}
 	file, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &iopv1.EdgeCommandQueryResponse{}, nil

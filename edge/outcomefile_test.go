@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -66,8 +68,61 @@ func TestARestartRunsNoCommandAgain(t *testing.T) {
 	}
 }
 
-func TestADamagedStateFileIsAnEmptyOne(t *testing.T) {
+// A second Edge on the same file would call what runs at the first one failed.
+func TestAStateFileHasOneEdge(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "state")
+	options := Options{ID: "seoul-1", Address: "control-plane.test:1", Operations: one("slow", lasting(time.Hour, new(atomic.Int32))), StateFile: file, Logger: quietLog}
+	link := filepath.Join(t.TempDir(), "link")
+	synctest.Test(t, func(t *testing.T) {
+		cp := newFakeCP(t)
+		startEdge(t, cp, options)
+		p := cp.accept()
+		p.command(5, call("runs", "slow"))
+		p.answer(5)
+		synctest.Wait()
+		before, err := os.ReadFile(file)
+		if err := errors.Join(err, os.Symlink(file, link)); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{file, link} {
+			second := options
+			second.StateFile = path
+			if _, err := New(second); err == nil || !strings.Contains(err.Error(), "is used by another Edge") {
+				t.Errorf("a second Edge is made with %v", err)
+			}
+		}
+		if after, err := os.ReadFile(file); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("the second Edge has written the file, %v", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { startEdge(t, newFakeCP(t), options) }) // the first has left it
+}
+
+// An error may pass. What can't be read now is not lost.
+func TestAStateFileThatCannotBeReadStays(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "state")
+	socket, err := net.Listen("unix", file) // which can be replaced, but not opened
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	for range 2 { // an Edge that isn't made leaves the file to the next
+		if _, err := New(Options{ID: "seoul-1", Address: "control-plane.test:1", StateFile: file, Logger: quietLog}); err == nil || !strings.Contains(err.Error(), "can't be read") {
+			t.Errorf("the Edge is made with %v", err)
+		}
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Type() != fs.ModeSocket {
+		t.Errorf("in its place there is %v, %v", info, err)
+	}
+}
+
+func TestADamagedStateFileIsAnEmptyOne(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "state"), filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
 	f := outcomeFile{path: file}
 	o := newOutcomes(10, 1<<20)
 	o.settle(succeeded("a", "well done"))
@@ -86,12 +141,18 @@ func TestADamagedStateFileIsAnEmptyOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		var log bytes.Buffer
-		c, err := newCommands(nil, &serverClock{}, nil, file, slog.New(slog.NewTextHandler(&log, nil)))
+		c, err := newCommands(nil, &serverClock{}, nil, link, slog.New(slog.NewTextHandler(&log, nil)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(c.outcomes.settled) != 0 || !strings.Contains(log.String(), errOutcomeFile.Error()) {
+		c.file.close()
+		if aside := file + ".damaged"; len(c.outcomes.settled) != 0 || !strings.Contains(log.String(), "kept_as="+aside) {
 			t.Errorf("%s: it has %d outcomes and logs %q", name, len(c.outcomes.settled), log.String())
+		} else if kept, err := os.ReadFile(aside); err != nil || !bytes.Equal(kept, damaged) {
+			t.Errorf("%s: kept are %d bytes of %d, %v", name, len(kept), len(damaged), err)
+		}
+		if info, err := os.Lstat(link); err != nil || info.Mode().Type() != fs.ModeSymlink {
+			t.Errorf("%s: in the place of the link is %v, %v", name, info, err)
 		}
 	}
 	if err := os.WriteFile(file, whole, 0o600); err != nil {

@@ -4,9 +4,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -370,10 +373,27 @@ func killEdge(f *fleet) {
 	if again["state"] != "succeeded" {
 		t.Errorf("the operation is %v", again)
 	}
-	second := exec.Command("iop-edge", "--config", "edge.yaml")
-	second.Dir = f.dir
-	out, err := second.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "pass_through.listen") || !strings.Contains(string(out), "served by another process") {
-		t.Errorf("a second one says %s, %v", out, err)
+	f.startsNoSecond("edge.yaml", "pass_through.listen", "served by another process")
+	f.write("second.yaml", "edge: {id: seoul-1}\nnodes: []\nstate_file: state\n")
+	f.startsNoSecond("second.yaml", "the state file state is used by another Edge")
+	f.write("third.yaml", "edge: {id: seoul-1}\nnodes: []\nstate_file: new\nstatus_socket: status\n")
+	f.startsNoSecond("third.yaml", "served by another process")
+	if _, err := os.Lstat(filepath.Join(f.dir, "new")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("one that didn't start has written its state file: %v", err)
+	}
+}
+
+// startsNoSecond starts an Edge beside the one that runs, and wants it to end with certain words.
+func (f *fleet) startsNoSecond(config string, words ...string) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 20*time.Second)
+	defer cancel()
+	c := exec.CommandContext(ctx, "iop-edge", "--config", config)
+	c.Dir = f.dir
+	out, err := c.CombinedOutput()
+	for _, word := range words {
+		if err == nil || !strings.Contains(string(out), word) {
+			f.t.Errorf("a second Edge doesn't say %q but %s, %v", word, out, err)
+		}
 	}
 }

@@ -55,10 +55,10 @@ func newApp(cfg *configs.Edge, log *slog.Logger) (*app, error) {
 		site = edge.JoinSites(probed, agents)
 	}
 	a := &app{site: manageSite(cfg, site, probed), log: log}
-	if a.edge, err = edge.New(edgeOptions(cfg, a.site, probed, log)); err != nil {
-		return nil, err
+	if err = errors.Join(a.openPassThrough(cfg, probed), a.openStatus(cfg)); err == nil {
+		a.edge, err = edge.New(edgeOptions(cfg, a.site, probed, log)) // last, since it writes the state file
 	}
-	if err := errors.Join(a.openPassThrough(cfg, probed), a.openStatus(cfg)); err != nil {
+	if err != nil {
 		a.close()
 		return nil, err
 	}
