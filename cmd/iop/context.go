@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,8 +11,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"iop/configs"
+	"iop/wire"
 )
 
 func (a *app) contextCommand() *cobra.Command {
@@ -35,10 +40,11 @@ type contextView struct {
 
 func (a *app) contextLs() *cobra.Command {
 	return &cobra.Command{
-		Use:     "ls",
-		Short:   "List the named servers",
-		Args:    cobra.NoArgs,
-		Example: "  iop context ls",
+		Use:        "ls",
+		SuggestFor: []string{"list"},
+		Short:      "List the named servers",
+		Args:       cobra.NoArgs,
+		Example:    "  iop context ls",
 		RunE: func(*cobra.Command, []string) error {
 			contexts, err := a.loadContexts()
 			if err != nil {
@@ -117,6 +123,9 @@ func (a *app) contextRm() *cobra.Command {
 					return ""
 				}
 				c.Current = ""
+				if len(c.Contexts) == 0 {
+					return "No context is left."
+				}
 				return "None is in use now; iop context use NAME says which."
 			})
 		},
@@ -163,6 +172,10 @@ read it in the list of processes.`,
   iop context set lab --token-stdin < token.txt
   iop context set lab --wire ws://127.0.0.1:19080/client`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			name := args[0]
+			if !wire.ValidEdgeID(name) { // names have the same rule
+				return usage(cmd, "the name %q isn't one; expected %s", name, wire.EdgeIDRule)
+			}
 			if tokenFile != "" && tokenStdin {
 				return usage(cmd, "--token-file and --token-stdin both name a token; give one of them")
 			}
@@ -170,34 +183,80 @@ read it in the list of processes.`,
 			if err != nil {
 				return err
 			}
-			x := contexts.Context(args[0])
+			done := "Changed: " + name
+			x := contexts.Context(name)
 			if x == nil {
 				if a.flags.address == "" {
 					return usage(cmd, "a new context needs --addr")
 				}
-				contexts.Contexts = append(contexts.Contexts, configs.CLIContext{Name: args[0]})
-				x = contexts.Context(args[0])
+				contexts.Contexts = append(contexts.Contexts, configs.CLIContext{Name: name})
+				x = contexts.Context(name)
+				done = fmt.Sprintf("Added: %s. In use is still %s; iop context use %[1]s changes that.", name, contexts.Current)
 			}
-			forgotten, err := a.fillContext(x, tokenFile, tokenStdin)
+			forgotten, err := a.fillContext(cmd.Context(), x, tokenFile, tokenStdin)
 			if err != nil {
 				return err
 			}
-			if contexts.Current != "" {
-				return a.saveContexts(contexts, forgotten)
+			if contexts.Current == "" {
+				contexts.Current, done = name, "In use: "+name
 			}
-			contexts.Current = args[0]
-			return a.saveContexts(contexts, forgotten, "In use: "+args[0])
+			err = a.saveContexts(contexts, forgotten, done)
+			if wrong := (configs.Problems)(nil); errors.As(err, &wrong) { // the file was right when it was read
+				return usage(cmd, "%s", texts(wrong))
+			}
+			return err
 		},
 	}
 	c.Flags().StringVar(&tokenFile, "token-file", "", "read the token from this `file` at each use")
-	c.Flags().BoolVar(&tokenStdin, "token-stdin", false, "read the token from stdin, and keep it")
+	c.Flags().BoolVar(&tokenStdin, "token-stdin", false, "read the token from stdin, and keep it; a terminal is asked for it, and doesn't show it")
 	return c
+}
+
+// texts are what is wrong, without where in the file it would have stood.
+func texts(wrong configs.Problems) string {
+	all := make([]string, len(wrong))
+	for i, p := range wrong {
+		all[i] = p.Text
+	}
+	return strings.Join(all, "; ")
+}
+
+// readToken reads the token from stdin. A terminal is asked for it and shows nothing of it.
+func (a *app) readToken(ctx context.Context) (string, error) {
+	keyboard, ok := a.stdin.(*os.File)
+	if !ok || !term.IsTerminal(int(keyboard.Fd())) {
+		return configs.ReadToken(a.stdin)
+	}
+	before, err := term.GetState(int(keyboard.Fd()))
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprint(a.stderr, "Token: ")
+	defer a.say("")
+	type typed struct {
+		line []byte
+		err  error
+	}
+	read := make(chan typed, 1)
+	go func() { // a terminal can't be asked to stop waiting
+		line, err := term.ReadPassword(int(keyboard.Fd()))
+		read <- typed{line, err}
+	}()
+	select {
+	case t := <-read:
+		if t.err != nil {
+			return "", t.err
+		}
+		return configs.ReadToken(bytes.NewReader(t.line))
+	case <-ctx.Done():
+		return "", errors.Join(ctx.Err(), term.Restore(int(keyboard.Fd()), before))
+	}
 }
 
 // fillContext takes over what was given. A token and a Client wire stay only with the address that they were given for: a new token
 // must not go to the old host. A file is read at each use, from whatever directory, so its path is kept whole; it is read once here, so that a
 // wrong one is told now. forgotten says what isn't kept.
-func (a *app) fillContext(x *configs.CLIContext, tokenFile string, tokenStdin bool) (forgotten string, err error) {
+func (a *app) fillContext(ctx context.Context, x *configs.CLIContext, tokenFile string, tokenStdin bool) (forgotten string, err error) {
 	if address := a.flags.address; address != "" {
 		if address = withScheme(address); x.Address != address {
 			forgotten = forgetOld(x, tokenFile != "" || tokenStdin, a.flags.wire != "")
@@ -225,7 +284,7 @@ func (a *app) fillContext(x *configs.CLIContext, tokenFile string, tokenStdin bo
 			return "", &usageError{err, "iop context set"}
 		}
 	case tokenStdin:
-		token, err := configs.ReadToken(a.stdin)
+		token, err := a.readToken(ctx)
 		if err != nil {
 			return "", &usageError{fmt.Errorf("stdin %w; expected one line, the token", err), "iop context set"}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -202,6 +203,46 @@ func TestNoColor(t *testing.T) {
 			p.waitFor("connected")
 			if got := strings.Contains(p.text(), "\x1b["); got != c.color {
 				t.Errorf("coloured: %v, in %q", got, p.text())
+			}
+		})
+	}
+}
+
+// A token that is typed isn't shown, and the terminal is as before, also for one who lets go of it.
+func TestTypedToken(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		end  func(p *pty, c *exec.Cmd)
+		exit int
+		kept bool
+	}{
+		"Enter":  {func(p *pty, _ *exec.Cmd) { _, _ = p.us.WriteString("iop_secret\r") }, 0, true},
+		"none":   {func(p *pty, _ *exec.Cmd) { _, _ = p.us.WriteString("\r") }, 2, false},
+		"SIGINT": {func(_ *pty, c *exec.Cmd) { _ = c.Process.Signal(syscall.SIGINT) }, 130, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPty(t)
+			dir := t.TempDir()
+			set := exec.Command(self, "context", "set", "prod", "--addr", "https://control.example", "--token-stdin")
+			set.Args[0] = "iop"
+			set.Env = append(os.Environ(), "XDG_CONFIG_HOME="+dir)
+			set.Stdin, set.Stdout, set.Stderr = p.them, p.them, p.them
+			if err := set.Start(); err != nil {
+				t.Fatal(err)
+			}
+			p.waitFor("Token: ")
+			testkit.Eventually(t, "what is typed isn't shown", func() bool { return p.settings() != p.before })
+			c.end(p, set)
+			_ = set.Wait()
+			kept, _ := os.ReadFile(filepath.Join(dir, "iop", "config.yaml"))
+			if code := set.ProcessState.ExitCode(); code != c.exit || strings.Contains(string(kept), "iop_secret") != c.kept {
+				t.Errorf("exit code %d, want %d; kept is %q", code, c.exit, kept)
+			}
+			if p.settings() != p.before || strings.Contains(p.text(), "iop_secret") {
+				t.Errorf("the terminal is another one than before, or shows %q", p.text())
 			}
 		})
 	}
