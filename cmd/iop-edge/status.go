@@ -124,7 +124,7 @@ func askStatus(ctx context.Context, socket string) (*statusReport, error) {
 
 // printStatus writes the report for people: one provider a line.
 func printStatus(out io.Writer, r *statusReport, now time.Time) error {
-	t := terminal.Table(0)
+	t := terminal.Table()
 	t.AppendHeader(table.Row{"NODE", "STATE", "PROVIDER", "TYPE", "STATUS", "HEALTH", "RUNNING", "WAITING", "LONG RUNNING", "LONG WAITING", "MODELS"})
 	for _, n := range r.Nodes {
 		state := stateOf(n, r.Drained[n.ID])

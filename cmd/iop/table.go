@@ -29,7 +29,11 @@ type column struct {
 	wide  bool // in wide tables alone
 	state bool // a word that has a colour
 	spare int  // a narrow terminal does without the column with the highest number first; 0 stays
+	prose bool // the last column, whose texts are cut before other columns are given up
 }
+
+// leastProse is how much of a column of prose is kept before others are given up.
+const leastProse = 30
 
 // grid writes rows under columns, for people. Without rows it writes nothing.
 func (p *page) grid(columns []column, rows [][]string) {
@@ -37,7 +41,7 @@ func (p *page) grid(columns []column, rows [][]string) {
 		return
 	}
 	hidden := p.hidden(columns, rows)
-	t := p.table()
+	t := terminal.Table()
 	header := table.Row{}
 	var configs []table.ColumnConfig
 	for i, c := range columns {
@@ -49,8 +53,7 @@ func (p *page) grid(columns []column, rows [][]string) {
 	for _, row := range rows {
 		t.AppendRow(tableRow(row))
 	}
-	p.text.WriteString(t.Render())
-	p.text.WriteByte('\n')
+	p.write(t.Render())
 }
 
 // blank stands between two of them.
@@ -58,20 +61,22 @@ func (p *page) blank() { p.text.WriteByte('\n') }
 
 // details writes names and values below each other.
 func (p *page) details(pairs [][2]string) {
-	t := p.table()
+	t := terminal.Table()
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Transformer: p.paint}})
 	for _, pair := range pairs {
 		t.AppendRow(table.Row{pair[0], pair[1]})
 	}
-	p.text.WriteString(t.Render())
-	p.text.WriteByte('\n')
+	p.write(t.Render())
 }
 
-func (p *page) table() table.Writer {
-	if p.looks.terminal && !p.wide {
-		return terminal.Table(p.looks.width)
+// write takes what a narrow terminal has no room for off the lines.
+func (p *page) write(lines string) {
+	for line := range strings.Lines(lines + "\n") {
+		if line = strings.TrimSuffix(line, "\n"); p.looks.width > 0 && !p.wide {
+			line = text.Snip(line, p.looks.width, "…")
+		}
+		p.text.WriteString(line + "\n")
 	}
-	return terminal.Table(0)
 }
 
 // hidden tells which columns aren't shown: those of wide tables, and on a terminal as many spare ones as it takes to fit.
@@ -86,6 +91,9 @@ func (p *page) hidden(columns []column, rows [][]string) []bool {
 		widths[i] = text.StringWidth(c.name)
 		for _, row := range rows {
 			widths[i] = max(widths[i], text.StringWidth(row[i]))
+		}
+		if c.prose {
+			widths[i] = min(widths[i], leastProse)
 		}
 		used += widths[i] + len(terminal.Gap)
 		if c.spare > 0 {

@@ -27,9 +27,9 @@ func TestGrid(t *testing.T) {
 			"a       stale      because  something is wrong here\n" +
 			"서울-1  connected  -        -\n"},
 		"and cuts what has to stay": {page{looks: looks{terminal: true, width: 30}}, "" +
-			"EDGE    STATE      TROUBLE   …\n" +
+			"EDGE    STATE      TROUBLE\n" +
 			"a       stale      something …\n" +
-			"서울-1  connected  -         …\n"},
+			"서울-1  connected  -\n"},
 		"colours": {page{looks: looks{terminal: true, width: 80, color: true}}, "" +
 			"EDGE    STATE        N  WHY      TROUBLE\n" +
 			"a       \x1b[33mstale\x1b[0m        1  because  something is wrong here\n" +
@@ -42,7 +42,15 @@ func TestGrid(t *testing.T) {
 			}
 		})
 	}
-	var p page
+	// A long text of one row doesn't hide the numbers of all.
+	columns[len(columns)-1].prose = true
+	long := [][]string{{"a", "stale", "1", "because", "x1", strings.Repeat("node gpu-1 is drained; ", 9)}}
+	p := page{looks: looks{terminal: true, width: 60}}
+	p.grid(columns, long)
+	if want := "EDGE  STATE  N  WHY      TROUBLE\na     stale  1  because  node gpu-1 is drained; node gpu-1 …\n"; p.text.String() != want {
+		t.Errorf("a long text is shown as\n%swant\n%s", p.text.String(), want)
+	}
+	p = page{}
 	if p.grid(columns, nil); p.text.Len() > 0 {
 		t.Errorf("no rows are shown as %q", p.text.String())
 	}

@@ -8,15 +8,13 @@ import (
 // Gap stands between the columns of a Table.
 const Gap = "  "
 
-// Table is without lines; a row that is wider than width is cut. 0: rows are as wide as they are.
-func Table(width int) table.Writer {
+// Table is without lines.
+func Table() table.Writer {
 	t := table.NewWriter()
 	style := table.StyleDefault
 	style.Options = table.OptionsNoBordersAndSeparators
 	style.Box.PaddingLeft, style.Box.PaddingRight = "", Gap
-	style.Box.UnfinishedRow = "…"
 	style.Format.Header = text.FormatDefault
-	style.Size.WidthMax = width
 	t.SetStyle(style)
 	t.SuppressTrailingSpaces()
 	return t
