@@ -36,12 +36,15 @@ func (f *edgeFilter) query() client.EdgeQuery {
 	return client.EdgeQuery{State: client.State(f.state.value), Labels: f.labels, Prefix: f.prefix, Limit: pageSize}
 }
 
+func (f *edgeFilter) any() bool { return f.state.value != "" || len(f.labels) > 0 || f.prefix != "" }
+
 func (a *app) edgesLs() *cobra.Command {
 	var filter edgeFilter
 	c := &cobra.Command{
-		Use:   "ls",
-		Short: "List the Edges, including those that have disconnected",
-		Args:  cobra.NoArgs,
+		Use:        "ls",
+		SuggestFor: []string{"list"},
+		Short:      "List the Edges, including those that have disconnected",
+		Args:       cobra.NoArgs,
 		Example: `  iop edges ls
   iop edges ls --state disconnected
   iop edges ls --label region=kr-south -o wide`,
@@ -56,7 +59,7 @@ func (a *app) edgesLs() *cobra.Command {
 			}
 			return a.show(view{doc: found, lines: anys(found.Edges), table: func(p *page) {
 				a.edgeGrid(p, found.Edges)
-				p.say("%s", edgeTotals(found.EdgeCounts))
+				p.say("%s", edgeTotals(found.EdgeCounts, filter.any()))
 			}})
 		},
 	}
@@ -80,11 +83,19 @@ func allEdges(ctx context.Context, repo *client.Repository, q client.EdgeQuery) 
 	return all, nil
 }
 
-func edgeTotals(n client.EdgeCounts) string {
+func edgeTotals(n client.EdgeCounts, filtered bool) string {
 	if n.Total == 0 {
-		return "no Edges match"
+		return noEdges(filtered)
 	}
 	return count(n.Total, "Edge") + ": " + stateCounts(n)
+}
+
+// noEdges says why there is nobody, which no filter is to blame for where there is none.
+func noEdges(filtered bool) string {
+	if filtered {
+		return "no Edges match"
+	}
+	return "no Edge has connected since the Control Plane was started"
 }
 
 func (a *app) edgesGet() *cobra.Command {

@@ -35,6 +35,8 @@ func (f *fleetFilter) query() client.FleetQuery {
 	return client.FleetQuery{Labels: f.labels, MaxAge: f.maxAge.given, Timeout: f.timeout, Limit: pageSize}
 }
 
+func (f *fleetFilter) any() bool { return len(f.labels) > 0 }
+
 func (a *app) fleetSummary() *cobra.Command {
 	var filter fleetFilter
 	var check bool
@@ -57,14 +59,14 @@ func (a *app) fleetSummary() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.show(view{doc: s, table: func(p *page) { summaryPage(p, s) }}); err != nil {
+			if err := a.show(view{doc: s, table: func(p *page) { summaryPage(p, s, filter.any()) }}); err != nil {
 				return err
 			}
 			if cmd.Flags().Changed("min-free") && s.Fresh.General.Free < minFree {
 				return failure{what: fmt.Sprintf("%d free is less than %d", s.Fresh.General.Free, minFree), next: "iop fleet models", exit: exitDegraded}
 			}
 			if check {
-				return checkSummary(s)
+				return checkSummary(s, filter.any())
 			}
 			return nil
 		},
@@ -75,10 +77,10 @@ func (a *app) fleetSummary() *cobra.Command {
 	return c
 }
 
-func checkSummary(s *client.FleetSummary) error {
+func checkSummary(s *client.FleetSummary, filtered bool) error {
 	switch {
 	case s.Edges.Total == 0:
-		return errNoEdges
+		return errNoEdges(filtered)
 	case s.Edges.Connected == s.Edges.Total && s.Unanswered == 0:
 		return nil
 	}
@@ -86,7 +88,7 @@ func checkSummary(s *client.FleetSummary) error {
 		count(s.Edges.Total, "Edge"), s.Edges.Stale, s.Edges.Disconnected, s.Unanswered), next: "iop fleet status --trouble", exit: exitDegraded}
 }
 
-func summaryPage(p *page, s *client.FleetSummary) {
+func summaryPage(p *page, s *client.FleetSummary, filtered bool) {
 	rows := [][]string{totalsRow("fresh", &s.Fresh)}
 	if s.Stale.Edges > 0 {
 		rows = append(rows, totalsRow("last known", &s.Stale))
@@ -101,7 +103,7 @@ func summaryPage(p *page, s *client.FleetSummary) {
 	p.grid(append([]column{
 		{name: "TOTAL"}, {name: "EDGES", right: true}, {name: "NODES UP", right: true}, {name: "AVAILABLE", right: true},
 	}, capacityColumns...), rows)
-	p.say("%s", edgeTotals(s.Edges))
+	p.say("%s", edgeTotals(s.Edges, filtered))
 	p.say("%d answered, %d unanswered; the oldest snapshot is %s old", s.Answered, s.Unanswered, millis(s.OldestAgeMS))
 }
 
@@ -176,7 +178,7 @@ func allModels(ctx context.Context, repo *client.Repository, q client.FleetQuery
 	if err != nil {
 		return nil, "", err
 	}
-	return models, silentEdges(totals), nil
+	return models, silentEdges(totals, len(q.Labels) > 0), nil
 }
 
 // fleetModel has one model alone. That no Edge serves it is known only where all Edges have said what they serve: a list that leaves it
@@ -190,7 +192,7 @@ func fleetModel(ctx context.Context, repo *client.Repository, q client.FleetQuer
 	if err != nil {
 		return nil, err
 	}
-	if silent := silentEdges(totals); silent != "" {
+	if silent := silentEdges(totals, len(q.Labels) > 0); silent != "" {
 		return nil, failure{what: fmt.Sprintf("whether an Edge serves %q isn't known: %s", name, silent), next: "iop fleet status --trouble", exit: exitNotNow}
 	}
 	if models, err = repo.FleetModels(ctx, q); err != nil || pickModel(models, name) {
@@ -200,11 +202,11 @@ func fleetModel(ctx context.Context, repo *client.Repository, q client.FleetQuer
 }
 
 // silentEdges says how many Edges haven't told what they serve now; empty: all have. A disconnected one serves nobody.
-func silentEdges(s *client.FleetSummary) string {
+func silentEdges(s *client.FleetSummary, filtered bool) string {
 	connected := s.Edges.Total - s.Edges.Disconnected
 	switch silent := connected - s.Fresh.Edges; {
 	case s.Edges.Total == 0:
-		return "no Edges match"
+		return noEdges(filtered)
 	case connected == 0:
 		return "no Edge is connected"
 	case silent > 0:

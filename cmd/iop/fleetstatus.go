@@ -33,11 +33,11 @@ func (a *app) fleetStatus() *cobra.Command {
 			if troubled {
 				f.keepTroubled()
 			}
-			if err := a.show(view{doc: f.doc, lines: f.lines(), table: func(p *page) { f.page(p, troubled) }}); err != nil {
+			if err := a.show(view{doc: f.doc, lines: f.lines(), table: func(p *page) { f.page(p, troubled, filter.any()) }}); err != nil {
 				return err
 			}
 			if check {
-				return f.check()
+				return f.check(troubled, filter.any())
 			}
 			return nil
 		},
@@ -116,19 +116,29 @@ func (f *fleetView) add(page *client.FleetStatus) {
 }
 
 // check is an error where a fleet isn't all right.
-func (f *fleetView) check() error {
+func (f *fleetView) check(onlyTroubled, filtered bool) error {
+	next := "iop fleet status --trouble"
+	if onlyTroubled { // that was just asked
+		next = "iop status EDGE, iop events EDGE"
+	}
 	switch {
 	case f.doc.Edges.Total == 0:
-		return errNoEdges
+		return errNoEdges(filtered)
 	case f.troubled > 0:
-		return failure{what: count(f.troubled, "Edge") + " in trouble", next: "iop fleet status --trouble", exit: exitDegraded}
+		return failure{what: count(f.troubled, "Edge") + " in trouble", next: next, exit: exitDegraded}
 	}
 	return nil
 }
 
 // errNoEdges is a check's answer where there is nothing to check. After a restart of the Control Plane, or with a mistyped label, that
 // must not pass for a fleet that is all right.
-var errNoEdges = failure{what: "no Edges match", next: "iop edges ls", exit: exitDegraded}
+func errNoEdges(filtered bool) error {
+	next := "do the Edges dial this Control Plane? An Edge's log tells"
+	if filtered {
+		next = "iop edges ls"
+	}
+	return failure{what: noEdges(filtered), next: next, exit: exitDegraded}
+}
 
 func (f *fleetView) keepTroubled() {
 	bad := map[string]bool{}
@@ -163,7 +173,7 @@ func (f *fleetView) lines() []any {
 	return lines
 }
 
-func (f *fleetView) page(p *page, troubled bool) {
+func (f *fleetView) page(p *page, troubled, filtered bool) {
 	rows := make([][]string, len(f.rows))
 	for i, row := range f.rows {
 		rows[i] = append(row.cells(), inShort(row.trouble, p.wide))
@@ -171,12 +181,12 @@ func (f *fleetView) page(p *page, troubled bool) {
 	p.grid([]column{
 		{name: "EDGE"}, {name: "STATE", state: true}, {name: "NODES UP", right: true, spare: 2}, {name: "AVAILABLE", right: true, spare: 3},
 		{name: "IN FLIGHT", right: true, spare: 4}, {name: "CAPACITY", right: true, spare: 5}, {name: "QUEUED", right: true, spare: 1},
-		{name: "AGE", right: true, spare: 6}, {name: "TROUBLE"},
+		{name: "AGE", right: true, spare: 6}, {name: "TROUBLE", prose: true},
 	}, rows)
 	if troubled && len(rows) == 0 && f.doc.Edges.Total > 0 {
 		p.say("All Edges are all right.")
 	}
-	p.say("%s", edgeTotals(f.doc.Edges))
+	p.say("%s", edgeTotals(f.doc.Edges, filtered))
 }
 
 // cells are the numbers of a snapshot; of an Edge that gave none nothing is known.

@@ -179,6 +179,9 @@ func subcommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	cmd.SuggestionsMinimumDistance = 1 // a letter
+	if len(args[0]) >= 5 {
+		cmd.SuggestionsMinimumDistance = 2 // or two that have changed places
+	}
 	if close := cmd.SuggestionsFor(args[0]); len(close) > 0 {
 		return usage(cmd, "there is no %q in %q; perhaps %s", args[0], cmd.CommandPath(), strings.Join(close, " or "))
 	}

@@ -22,6 +22,7 @@ func (a *app) opsLs() *cobra.Command {
 	state := choice{allowed: operationStates}
 	c := &cobra.Command{
 		Use:               "ls [EDGE]",
+		SuggestFor:        []string{"list"},
 		Short:             "List commands, newest first",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.completeEdge,
