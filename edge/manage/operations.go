@@ -51,6 +51,9 @@ func (s *Site) order(order func(*lease.Pool, lease.Key) bool) edge.Operation {
 		if err != nil {
 			return nil, err
 		}
+		if c.NodeID == "" {
+			return nil, unknownNode("")
+		}
 		key := lease.Key{Node: c.NodeID, Provider: id}
 		if !order(s.pool, key) {
 			return nil, edge.Rejected(fmt.Sprintf("This Edge has no provider %.128q at a node %.128q.", id, c.NodeID))

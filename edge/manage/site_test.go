@@ -300,6 +300,7 @@ func TestBadCommandsAreRefused(t *testing.T) {
 			"no number":            {"node.drain", "n", map[string]any{"deadline_seconds": "5"}, "isn't a number"},
 			"a negative number":    {"node.drain", "n", map[string]any{"deadline_seconds": -1.0}, "isn't a number"},
 			"takes none":           {"node.resume", "n", map[string]any{"x": nil}, "takes none"},
+			"no node of it":        {"provider.disable", "", map[string]any{"provider_id": "a"}, "needs a node_id"},
 			"no provider":          {"provider.disable", "n", nil, "provider_id is missing"},
 			"another provider":     {"provider.enable", "n", map[string]any{"provider_id": "x"}, `no provider "x"`},
 			"no lease":             {"run.cancel", "", map[string]any{"lease_id": "x"}, "no such lease"},
