@@ -88,7 +88,7 @@ func statusCommand(load func() (*configs.Edge, error)) *cobra.Command {
 				return err
 			}
 			if cfg.StatusSocket == "" {
-				return errors.New("the configuration has no status_socket to ask at")
+				return errors.New("the configuration has no status_socket to ask at: set it, and restart the Edge")
 			}
 			report, err := askStatus(cmd.Context(), cfg.StatusSocket)
 			if err != nil {
