@@ -264,7 +264,7 @@ func (a *app) fillContext(ctx context.Context, x *configs.CLIContext, tokenFile 
 		x.Address = address
 	}
 	if a.flags.wire != "" {
-		x.Wire = a.flags.wire
+		x.Wire = withWireScheme(a.flags.wire)
 	}
 	if a.flags.caFile != "" {
 		if x.CAFile, err = filepath.Abs(a.flags.caFile); err != nil {

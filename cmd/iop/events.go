@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,6 +31,9 @@ that breaks is resumed after the last event, and a line says so where events are
 			if q.limit < 1 || q.limit > pageSize {
 				return usage(cmd, "--limit %d is not 1 to %d", q.limit, pageSize)
 			}
+			if strings.ContainsFunc(q.after, notOfAnID) {
+				return usage(cmd, "--after %q is no event's id; iop events -o wide shows ids", q.after)
+			}
 			repo, err := a.repository()
 			if err != nil {
 				return err
@@ -44,6 +48,11 @@ that breaks is resumed after the last event, and a line says so where events are
 	c.Flags().IntVar(&q.limit, "limit", 20, "how many, at most 1000; --follow with --after shows all")
 	c.Flags().StringVar(&q.after, "after", "", "show the events after the one with this `id` instead of the newest")
 	return c
+}
+
+// notOfAnID is true of what no event's id has in it. More can't be told of one: only the Control Plane reads them.
+func notOfAnID(r rune) bool {
+	return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-", r)
 }
 
 // eventsAsk is what the command line asks for.
@@ -66,7 +75,7 @@ func (a *app) listEvents(ctx context.Context, repo *client.Repository, q eventsA
 	if found.Gap != nil {
 		lines = append([]any{gapDoc{found.Gap}}, lines...)
 	}
-	return a.show(view{doc: found, lines: lines, table: func(p *page) { a.eventsPage(p, found, moreEvents(q, found)) }})
+	return a.show(view{doc: found, lines: lines, table: func(p *page) { a.eventsPage(p, found, q.after != "", moreEvents(q, found)) }})
 }
 
 // moreEvents is the command for the events that a list behind an id may have had no room for; empty: there are none.
@@ -91,10 +100,10 @@ var eventColumns = []column{
 	{name: "ID", wide: true}, {name: "MESSAGE"},
 }
 
-func (a *app) eventsPage(p *page, found *client.EventPage, more string) {
+func (a *app) eventsPage(p *page, found *client.EventPage, typed bool, more string) {
 	var rows [][]string
 	if found.Gap != nil { // a row, where the live stream has an event of this kind
-		rows = append(rows, []string{unknown, "gap", unknown, unknown, unknown, unknown, unknown, gapText(found.Gap)})
+		rows = append(rows, []string{unknown, "gap", unknown, unknown, unknown, unknown, unknown, gapText(found.Gap, typed)})
 	}
 	for _, e := range found.Events {
 		occurred := unknown
@@ -112,23 +121,27 @@ func (a *app) eventsPage(p *page, found *client.EventPage, more string) {
 	}
 }
 
-func gapText(g *client.Gap) string {
+// gapText says what is missing. A restart is sure only behind an id that came from the Control Plane; one that was typed may be none.
+func gapText(g *client.Gap, typed bool) string {
 	many := "events are missing, how many isn't known"
 	if g.Dropped != nil {
 		many = count(int(*g.Dropped), "event") + " missing"
 	}
-	if g.Reason == client.Restarted {
+	switch {
+	case g.Reason == client.Restarted && typed:
+		return many + ": the id is not of this run of the Control Plane, or no event's"
+	case g.Reason == client.Restarted:
 		return many + ": the Control Plane was restarted"
 	}
 	return many + ": " + clean(string(g.Reason))
 }
 
 // gapLine stands in a stream, between the events before and behind it.
-func gapLine(g *client.Gap) string { return "-- " + gapText(g) + " --" }
+func gapLine(g *client.Gap, typed bool) string { return "-- " + gapText(g, typed) + " --" }
 
 // followEvents shows the newest events and goes on behind them.
 func (a *app) followEvents(ctx context.Context, repo *client.Repository, q eventsAsk) error {
-	t := &tail{app: a, edge: q.edge, shown: map[string]bool{}}
+	t := &tail{app: a, edge: q.edge, shown: map[string]bool{}, typed: q.after != ""}
 	live, err := t.begin(ctx, repo, q)
 	if err != nil {
 		return err
@@ -159,6 +172,7 @@ type tail struct {
 	app   *app
 	edge  string
 	shown map[string]bool // ids that the list had and the stream may bring again
+	typed bool            // nothing came yet after the id that was typed
 }
 
 // begin shows the list and gives where the stream goes on. The place in the fleet's events is taken before an Edge's own
@@ -236,9 +250,11 @@ func (t *tail) list(found *client.EventPage) error {
 }
 
 func (t *tail) update(u client.Update) error {
+	typed := t.typed
+	t.typed = typed && u.Gap == nil && u.Event == nil
 	switch {
 	case u.Gap != nil && t.app.format.isTable():
-		_, err := fmt.Fprintln(t.app.stdout, gapLine(u.Gap))
+		_, err := fmt.Fprintln(t.app.stdout, gapLine(u.Gap, typed))
 		return err
 	case u.Gap != nil:
 		return t.app.showNext(gapDoc{u.Gap})

@@ -28,10 +28,11 @@ func exitCodesTopic() *cobra.Command {
        (in fleet models, also if no Edge serves a model)
   4    no such Edge, operation or model; no such context to use or remove (an unknown --context is 2)
   5    no token, a wrong one, or one whose role is too low
-  6    not now: the Control Plane or the Edge can't be reached, is busy, stops, or did not answer in time; the operation
-       is expired (it never ran); or unknown, also where the Edge answered with an error, or lost in a restart of the
-       Control Plane (it may have run). A command may have been sent all the same: the message tells.
-       Or it isn't known whether an Edge serves the model, because a connected Edge gave no answer, or none is connected
+  6    no answer: the Control Plane or the Edge can't be reached, is busy, is stopping, or did not answer in time. A
+       command may have been sent all the same: the message tells
+       operations: expired (never ran); unknown, also where the Edge answered with an error, or lost in a restart of the
+       Control Plane (may have run)
+       fleet models MODEL: no Edge that answered serves it, but some connected ones gave no answer, or none is connected
   130  ended by Ctrl-C (143: by SIGTERM)`,
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"net/url"
 	"strings"
 
 	"iop/client"
@@ -55,7 +58,7 @@ func (a *app) explain(err error) failure {
 	case errors.As(err, &large):
 		return failure{what: large.Error(), next: "ask for less: one Edge, or those with a --label", exit: exitFailed}
 	case errors.As(err, &odd) && !odd.Gateway():
-		return failure{what: odd.Error(), next: "is " + a.address() + " the HTTP port of a Control Plane? It is 18080 unless set otherwise", exit: exitFailed}
+		return failure{what: odd.Error(), next: a.whichPort(), exit: exitFailed}
 	}
 	return a.explainNetwork(err)
 }
@@ -85,13 +88,45 @@ func (a *app) explainNetwork(err error) failure {
 	case errors.As(err, &away):
 		return failure{what: away.Error() + where, next: "the same command again later", exit: exitNotNow}
 	case errors.As(err, &upgrade):
-		return failure{what: upgrade.Error() + where, next: "--wire ws://host:port/client; the port is 19080 unless set otherwise", exit: exitNotNow}
+		return failure{what: upgrade.Error() + where, next: whichWire, exit: exitNotNow}
 	case errors.As(err, &gateway):
 		return failure{what: gateway.Error() + where, next: "the same command again later; a host in NO_PROXY is asked without the proxy that HTTP_PROXY names", exit: exitNotNow}
+	case errors.As(err, &lost) && strings.Contains(err.Error(), "malformed HTTP"): // as an Edge wire's; net/http has no type for it
+		return failure{what: "what answers is no HTTP server" + where, next: a.whichPort(), exit: exitFailed}
 	case errors.As(err, &lost):
-		return failure{what: lost.Error() + where, next: "is it running there? --addr, IOP_ADDR or \"iop context\" say where to ask", exit: exitNotNow}
+		return failure{what: lost.Error() + where, next: a.whereElse(lost.Err), exit: exitNotNow}
 	}
 	return failure{what: err.Error(), next: "iop --help", exit: exitFailed}
+}
+
+const whichWire = "--wire ws://host:port/client, or wss:// if it has TLS; the port is 19080 unless set otherwise"
+
+// whichPort is for whatever speaks, but not as the HTTP port of a Control Plane does.
+func (a *app) whichPort() string {
+	next := "is " + a.address() + " the HTTP port of a Control Plane? It is 18080 unless set otherwise"
+	if strings.HasPrefix(a.address(), "http://") {
+		next += "; with TLS the address begins with https://"
+	}
+	return next
+}
+
+// whereElse is what to try where no answer came, by what came instead.
+func (a *app) whereElse(err error) string {
+	const elsewhere = "is it running there? --addr, IOP_ADDR or \"iop context\" say where to ask"
+	var noTLS tls.RecordHeaderError
+	var dial *net.OpError
+	u, parseErr := url.Parse(a.address())
+	switch {
+	case a.asked != nil && a.asked.using != a.asked.address:
+		return "is it running there? " + whichWire
+	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &noTLS):
+		return "the port has no TLS: an address that begins with http://, if it is the right port (18080 unless set otherwise)"
+	case errors.As(err, &dial) && dial.Op == "dial" && parseErr == nil && u.Port() == "":
+		return elsewhere + "; the port is 18080 unless it was set otherwise: " + a.address() + ":18080"
+	case errors.As(err, &dial), errors.Is(err, context.DeadlineExceeded):
+		return elsewhere
+	}
+	return a.whichPort()
 }
 
 func explainUncertain(u *client.Uncertain) failure {
@@ -150,6 +185,9 @@ func (a *app) explainProblem(p *client.Problem) failure {
 	f := failure{what: clean(p.Error()), requestID: p.RequestID, next: a.named(known.next), exit: known.exit}
 	if p.Code == client.InvalidRequest && strings.HasPrefix(p.Detail, "cursor: ") { // nobody but the Control Plane itself gave it
 		f.what, f.next, f.exit = "the Control Plane was restarted while the list was fetched", "the same command again", exitNotNow
+	}
+	if p.Code == client.EdgeNotFound && a.edge != "" {
+		f.what = clean(a.edge) + ": " + f.what
 	}
 	if p.EdgeError != nil {
 		f.what += "; the Edge said " + clean(*p.EdgeError)

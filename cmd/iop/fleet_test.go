@@ -33,6 +33,9 @@ func (f *testFleet) restart() error {
 func (f *testFleet) setenv(set func(name, value string)) {
 	set("IOP_ADDR", "http://"+f.daemon.Addresses().HTTP)
 	set("WIRE", "ws://"+f.daemon.Addresses().Wire+"/client")
+	set("HTTP_HOST", f.daemon.Addresses().HTTP)
+	set("WIRE_HOST", f.daemon.Addresses().Wire)
+	set("EDGE_WIRE", f.daemon.Addresses().EdgeWire)
 }
 
 func (f *testFleet) stop() {

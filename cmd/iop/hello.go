@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,9 @@ port 19080 on the host of the address.`,
 			}
 			if t.using = t.wire; a.flags.wire != "" {
 				t.from = "from --wire"
+			}
+			if u, err := url.Parse(t.wire); err != nil || u.Scheme != "ws" && u.Scheme != "wss" || u.Hostname() == "" {
+				return usage(cmd, "the Client wire %q is not ws://host:port or wss://host:port", t.wire)
 			}
 			config, err := t.tls()
 			if err != nil {

@@ -24,7 +24,12 @@ func (a *app) runCommand() *cobra.Command {
 for the end; Ctrl-C then stops the waiting, not the command.
 
 When the network fails, the command is sent again under its idempotency key, so that it doesn't run twice.`,
-		Args:              cobra.ExactArgs(2),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 3 {
+				return usage(cmd, "there is %q after the operation; a node is given as --node %[1]s", args[2])
+			}
+			return cobra.ExactArgs(2)(cmd, args)
+		},
 		ValidArgsFunction: a.completeRun,
 		Example: `  iop run seoul-1 edge.ping
   iop run seoul-1 node.drain --node gpu-1 --param deadline_seconds:=60 --reason "new driver" --wait
@@ -82,6 +87,9 @@ func (a *app) dispatch(ctx context.Context, repo *client.Repository, c client.Co
 	silence := outage{app: a}
 	c.Changed = func(err error, _ time.Duration) { silence.after(err, "trying again") }
 	o, err := repo.Command(ctx, c)
+	if errors.Is(err, client.OperationUnsupported) {
+		return a.unsupported(ctx, repo, c.EdgeID, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -96,6 +104,15 @@ func (a *app) dispatch(ctx context.Context, repo *client.Repository, c client.Co
 		return nil
 	}
 	return judge(o)
+}
+
+// unsupported names the operations that the Edge does have.
+func (a *app) unsupported(ctx context.Context, repo *client.Repository, edgeID string, err error) error {
+	f := a.explain(err)
+	if e, err := repo.Edge(ctx, edgeID); err == nil && len(e.Operations) > 0 {
+		f.next = "one of " + clean(strings.Join(e.Operations, ", "))
+	}
+	return f
 }
 
 // waitFor shows an operation's steps on stderr until it is over, and then the record. o is the record as it is known.
@@ -181,6 +198,10 @@ func sequel(o *client.Operation) (note, next string) {
 	switch {
 	case o.State == client.Expired:
 		return " (it never ran)", "the same command again, without --key or with another one"
+	case o.State == client.Rejected && o.Message != nil && strings.Contains(*o.Message, "node_id"):
+		return "", fmt.Sprintf("the same command with --node; iop status %s lists the nodes", o.EdgeID)
+	case o.State == client.Rejected:
+		return "", fmt.Sprintf("what the message says; iop status %s", o.EdgeID)
 	case o.State == client.Unknown:
 		return " (it may have run)", get + settles
 	case o.State.Terminal():

@@ -24,7 +24,7 @@ func TestWaiting(t *testing.T) {
 		"until it isn't known": {"run a x --wait", []string{record("running"), ""}, exitNotNow, "running|no longer knows the command: it may have run|try: iop status a"},
 		"for another server":   {"run a x --wait", []string{record("running"), "404"}, exitFailed, "running|It was running when last seen. To wait for it: iop ops get a op --wait|iop: an answer with status 404"},
 		"later":                {"ops get a op --wait", []string{record("running"), record("succeeded")}, exitOK, "running|succeeded"},
-		"for nothing":          {"ops get a op --wait", []string{""}, exitNotFound, "iop: no Edge with this id is known"},
+		"for nothing":          {"ops get a op --wait", []string{""}, exitNotFound, "iop: a: no Edge with this id is known"},
 		"where nobody answers": {"ops get a op --wait", []string{"502"}, exitNotNow, "iop: something in between (a proxy?) answers 502"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -77,13 +77,14 @@ func (a *app) chooseTarget() (*target, error) {
 	if a.flags.context != "" && (a.flags.address != "" || a.flags.wire != "") {
 		return nil, &usageError{errors.New("--context names a server, and so do --addr and --wire; give one of them"), "iop"}
 	}
+	wire := withWireScheme(a.flags.wire)
 	switch env := a.env("IOP_ADDR"); {
 	case a.flags.address != "":
-		return &target{address: withScheme(a.flags.address), wire: a.flags.wire, from: "from --addr"}, nil
+		return &target{address: withScheme(a.flags.address), wire: wire, from: "from --addr"}, nil
 	case env != "" && a.flags.context == "":
-		return &target{address: withScheme(env), wire: a.flags.wire, from: "from IOP_ADDR"}, nil
-	case a.flags.wire != "":
-		return &target{address: defaultAddress, wire: a.flags.wire, from: "from --wire"}, nil
+		return &target{address: withScheme(env), wire: wire, from: "from IOP_ADDR"}, nil
+	case wire != "":
+		return &target{address: defaultAddress, wire: wire, from: "from --wire"}, nil
 	}
 	contexts, err := a.loadContexts()
 	if err != nil {
@@ -113,6 +114,14 @@ func withScheme(address string) string {
 		return "http://" + address
 	}
 	return address
+}
+
+// withWireScheme lets host:port stand for ws://host:port.
+func withWireScheme(wire string) string {
+	if wire != "" && !strings.Contains(wire, "://") {
+		return "ws://" + wire
+	}
+	return wire
 }
 
 // wireOf guesses the Client wire of an address: its default port on the same host.

@@ -80,7 +80,7 @@ func (a *app) topOnce(ctx context.Context, repo *client.Repository) error {
 	if a.looks.width > 0 {
 		width = a.looks.width
 	}
-	p := painter{width: width, height: onceHeight, color: a.looks.color}
+	p := painter{width: width, height: onceHeight, color: a.looks.color, still: true}
 	for _, line := range p.render(m.picture()) {
 		if _, err := fmt.Fprintln(a.stdout, line); err != nil {
 			return err

@@ -150,7 +150,7 @@ func (m *topModel) picture() *topPicture {
 	}
 	for _, line := range m.tail {
 		if line.gap != nil {
-			p.tail = append(p.tail, gapLine(line.gap))
+			p.tail = append(p.tail, gapLine(line.gap, false))
 		} else {
 			p.tail = append(p.tail, m.app.eventLine(line.event))
 		}

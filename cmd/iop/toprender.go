@@ -14,6 +14,7 @@ import (
 type painter struct {
 	width, height int
 	color         bool
+	still         bool // nobody can press a key
 }
 
 const (
@@ -86,7 +87,10 @@ func share(lines, trouble, busiest, tail int) (t, b, e int) {
 
 func (p *painter) titleLine(pic *topPicture) string {
 	left := " iop top  " + pic.address
-	right := pic.clock + "  q quits "
+	right := pic.clock + " "
+	if !p.still {
+		right = pic.clock + "  q quits "
+	}
 	if old := pic.now.Sub(pic.at); pic.summary != nil && old > 10*time.Second {
 		right = "looked " + ago(old) + "  " + right
 	}

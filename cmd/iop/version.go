@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -34,8 +35,8 @@ func (a *app) versionCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if v.Server, err = repo.Version(cmd.Context()); err != nil {
-					return err
+				if v.Server, err = repo.Version(cmd.Context()); err != nil { // its own is known all the same
+					return errors.Join(a.show(view{doc: v, table: func(p *page) { v.page(p) }}), err)
 				}
 			}
 			return a.show(view{doc: v, table: func(p *page) { v.page(p) }})
