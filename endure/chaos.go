@@ -281,7 +281,7 @@ func (c *chaos) close() {
 		f.close()
 	}
 	if c.proxy != nil {
-		c.proxy.Stop()
+		_ = c.proxy.cut()
 	}
 	for _, e := range c.real {
 		e.kill()

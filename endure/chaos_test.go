@@ -17,7 +17,8 @@ import (
 // toxiproxy 2.5.0 leaves goroutines behind where a connection ends while something is held up.
 func TestMain(m *testing.M) {
 	const toxiproxy = "github.com/Shopify/toxiproxy/v2"
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"), goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(toxiproxy+"/toxics.(*ToxicStub).Run"), goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).read"),
+		goleak.IgnoreAnyFunction(toxiproxy+".(*ToxicLink).write"))
 }
 
 // A short run with the real daemon: one fault of each kind, and a kill that comes late, when there are records to judge before it. How

@@ -57,9 +57,10 @@ func (c *chaos) do(ctx context.Context, f *fault) error {
 	case proxyReorders:
 		return c.reorder(ctx, f)
 	case proxyCut:
-		c.proxied.fleet.Unsettle(func() { c.proxy.Stop() })
+		var err error
+		c.proxied.fleet.Unsettle(func() { err = c.proxy.cut() })
 		sleep(ctx, f.For)
-		return c.proxy.Start()
+		return errors.Join(err, c.proxy.Start())
 	}
 	return nil
 }
@@ -163,8 +164,7 @@ func (c *chaos) notTimedOut(id string) string {
 func (c *chaos) spoilProxy(ctx context.Context, f *fault) error {
 	err := c.proxy.spoil(f.toxic())
 	sleep(ctx, f.For)
-	c.proxy.heal()
-	return err
+	return errors.Join(err, c.proxy.heal())
 }
 
 // reorder has half of what goes through the proxy, by connection and direction, be late, while its Edges give up their links and open new
@@ -180,10 +180,8 @@ func (c *chaos) reorder(ctx context.Context, f *fault) error {
 			c.proxied.fleet.ResetAllLinks()
 			sleep(ctx, f.For/reorderRounds)
 		}
-		// Until what was held has come through in both directions: toxiproxy 2.5.0 can't be healed while it holds something for an
-		// Edge that has gone, and waits for ever.
-		sleep(ctx, f.letGo())
-		c.proxy.heal()
+		sleep(ctx, f.letGo()) // until what was held has come through in both directions
+		err = errors.Join(err, c.proxy.anew())
 	})
 	if err != nil {
 		return err

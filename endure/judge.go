@@ -97,7 +97,9 @@ func (c *chaos) finish(ctx context.Context) {
 	for _, f := range c.testbeds() {
 		f.close()
 	}
-	c.proxy.Stop()
+	if err := c.proxy.cut(); err != nil {
+		c.fail(nil, err.Error())
+	}
 	c.checkLeaks()
 	if err := c.daemon.Stop(); err != nil {
 		c.fail(nil, err.Error())

@@ -43,7 +43,7 @@ func proxyTo(t *testing.T, upstream string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.Stop)
+	t.Cleanup(func() { _ = p.cut() })
 	return p
 }
 
@@ -101,7 +101,9 @@ func TestAProxyAddsLatency(t *testing.T) {
 			t.Errorf("it took %v there and back, want at least %v each way", took, least)
 		}
 	}
-	p.heal()
+	if err := p.heal(); err != nil {
+		t.Error(err)
+	}
 	if left := p.Toxics.GetToxicArray(); len(left) > 0 {
 		t.Errorf("it is healed, and still does %v", left)
 	}
@@ -116,12 +118,32 @@ func TestAProxySlices(t *testing.T) {
 	}
 }
 
+func TestAProxyBeginsAnew(t *testing.T) {
+	p := proxyTo(t, listen(t, echo))
+	address := p.Listen
+	spoilFor(t, p, fault{Kind: proxySlow, Size: 200})
+	old := dialProxy(t, p)
+	echoed(t, old, []byte("hello"))
+	if err := p.anew(); err != nil || p.Listen != address {
+		t.Fatalf("it is back at %s, was at %s: %v", p.Listen, address, err)
+	}
+	if _, err := old.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("an old link ended with %v", err)
+	}
+	if left := p.Toxics.GetToxicArray(); len(left) > 0 {
+		t.Errorf("it begins anew, and still does %v", left)
+	}
+	echoed(t, dialProxy(t, p), []byte("hello"))
+}
+
 func TestAProxyCuts(t *testing.T) {
 	p := proxyTo(t, listen(t, echo))
 	conn := dialProxy(t, p)
 	echoed(t, conn, []byte("hello"))
 	address := p.Listen
-	p.Stop()
+	if err := p.cut(); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a link that was cut: %v", err)
 	}
