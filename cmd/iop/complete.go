@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"iop/client"
 )
@@ -55,6 +56,86 @@ func (a *app) completeRun(cmd *cobra.Command, args []string, begun string) ([]st
 		return nil, done
 	}
 	return slices.DeleteFunc(e.Operations, func(name string) bool { return !isWord(name) }), done
+}
+
+// completeNode completes a node of the Edge that is the first argument, from what it said last.
+func (a *app) completeNode(cmd *cobra.Command, args []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
+	const done = cobra.ShellCompDirectiveNoFileComp
+	repo, err := a.repository()
+	if err != nil || len(args) == 0 {
+		return nil, done
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	defer cancel()
+	age := time.Hour
+	s, err := repo.Status(ctx, args[0], client.StatusQuery{MaxAge: &age})
+	if err != nil {
+		return nil, done
+	}
+	for _, n := range s.Nodes {
+		if isWord(n.NodeID) {
+			ids = append(ids, n.NodeID)
+		}
+	}
+	return ids, done
+}
+
+// completeModel completes a model as the only argument.
+func (a *app) completeModel(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	const done = cobra.ShellCompDirectiveNoFileComp
+	repo, err := a.repository()
+	if err != nil || len(args) > 0 {
+		return nil, done
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	defer cancel()
+	models, err := repo.FleetModels(ctx, client.FleetQuery{Timeout: completionTime / 2})
+	if err != nil {
+		return nil, done
+	}
+	for _, m := range models.Models {
+		if isWord(m.Model) {
+			names = append(names, m.Model)
+		}
+	}
+	return names, done
+}
+
+// mostCompleted bounds the commands that are offered: the newest.
+const mostCompleted = 20
+
+// completeOperation completes an Edge, and then the id of one of its commands.
+func (a *app) completeOperation(cmd *cobra.Command, args []string, begun string) (ids []string, _ cobra.ShellCompDirective) {
+	if len(args) != 1 {
+		return a.completeEdge(cmd, args, begun)
+	}
+	const done = cobra.ShellCompDirectiveNoFileComp
+	repo, err := a.repository()
+	if err != nil {
+		return nil, done
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	defer cancel()
+	found, err := repo.Operations(ctx, client.OperationQuery{EdgeID: args[0], Limit: mostCompleted})
+	if err != nil {
+		return nil, done
+	}
+	for _, o := range found.Operations {
+		ids = append(ids, o.OperationID)
+	}
+	return ids, done
+}
+
+// completeNoFiles keeps a shell from offering files where none are meant.
+func completeNoFiles(c *cobra.Command) {
+	if c.ValidArgsFunction == nil && len(c.ValidArgs) == 0 {
+		c.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if _, completed := c.GetFlagCompletionFunc(f.Name); !completed && !strings.HasSuffix(f.Name, "file") {
+			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
+		}
+	})
 }
 
 // isWord is true of a name that a shell takes for nothing else. Cobra reads a tab, a line's end and the beginning "_activeHelp_ " as

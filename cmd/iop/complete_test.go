@@ -27,3 +27,33 @@ func TestEdgesAreCompletedOnlyIfAllAreKnown(t *testing.T) {
 		}
 	}
 }
+
+// Where no file is meant none is offered; directive 4 says so to the shell, 0 is for files.
+func TestWhatIsCompleted(t *testing.T) {
+	answers := map[string][]string{
+		"/edges/a/status":     {`{"edge_id":"a","nodes":[{"node_id":"gpu-1"},{"node_id":"$(reboot)"},{"node_id":"gpu-2"}]}`},
+		"/fleet/models":       {`{"models":[{"model":"qwen3-32b"},{"model":"a b"},{"model":"org/m"}]}`},
+		"/edges/a/operations": {`{"operations":[{"operation_id":"o2"},{"operation_id":"o1"}]}`},
+	}
+	for args, want := range map[string]string{
+		"run a node.drain --node":    "gpu-1\ngpu-2\n:4\n",
+		"run --node":                 ":4\n",
+		"run b node.drain --node":    ":4\n",
+		"run a node.drain --reason":  ":4\n",
+		"fleet models":               "qwen3-32b\norg/m\n:4\n",
+		"fleet models x":             ":4\n",
+		"fleet status --label":       ":4\n",
+		"edges ls":                   ":4\n",
+		"edges ls --label":           ":4\n",
+		"ops get a":                  "o2\no1\n:4\n",
+		"ops get a o1":               ":4\n",
+		"edges ls --ca-file":         ":0\n",
+		"context set x --token-file": ":0\n",
+		"completion":                 "bash\tGenerate the autocompletion script for bash\n",
+	} {
+		s := &scripted{answers: answers}
+		if _, out, _ := s.iop(t, append(append([]string{"__complete"}, strings.Fields(args)...), "")...); !strings.HasPrefix(out, want) {
+			t.Errorf("iop %s: %q is completed, want %q", args, out, want)
+		}
+	}
+}

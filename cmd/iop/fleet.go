@@ -134,7 +134,8 @@ func (a *app) fleetModels() *cobra.Command {
 		Short: "Show what serves which model, and how much of it is free",
 		Long: `Shows capacity by model over the connected Edges. A provider of several models counts in full under each, so the rows add up to
 more than the fleet has.`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeModel,
 		Example: `  iop fleet models
   iop fleet models qwen3-32b --min-free 1`,
 		RunE: func(cmd *cobra.Command, args []string) error {

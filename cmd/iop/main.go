@@ -169,6 +169,7 @@ func (a *app) finish(c *cobra.Command) {
 			return nil
 		}
 	}
+	completeNoFiles(c)
 	for _, sub := range c.Commands() {
 		a.finish(sub)
 	}

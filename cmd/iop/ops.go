@@ -106,7 +106,7 @@ func (a *app) opsGet() *cobra.Command {
 		Use:               "get EDGE OPERATION_ID",
 		Short:             "Show one command and its steps",
 		Args:              cobra.ExactArgs(2),
-		ValidArgsFunction: a.completeEdge,
+		ValidArgsFunction: a.completeOperation,
 		Example: `  iop ops get seoul-1 $OPERATION_ID
   iop ops get seoul-1 $OPERATION_ID --wait`,
 		RunE: func(cmd *cobra.Command, args []string) error {

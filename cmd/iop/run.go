@@ -45,6 +45,7 @@ When the network fails, the command is sent again under its idempotency key, so 
 	}
 	f := c.Flags()
 	f.StringVar(&command.NodeID, "node", "", "the `node` that the command is for")
+	_ = c.RegisterFlagCompletionFunc("node", a.completeNode)
 	f.VarP(&parameters, "param", "p", "a parameter: k=v is a text, k:=v is JSON; may be repeated")
 	f.StringVar(&command.Reason, "reason", "", "`why`, for the record")
 	f.DurationVar(&command.Timeout, "timeout", 0, "how long the Edge has for its first answer, at most 10m (default 30s)")
