@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"iop/edge"
+	"iop/edge/manage"
 )
 
 // site is a made-up edge.Site: a world that takes a step every tick.
@@ -64,6 +65,9 @@ func (s *site) operations() map[string]edge.Operation {
 
 // loadModel takes a few ticks and then has the first provider of the node serve one more model.
 func (s *site) loadModel(ctx context.Context, c *edge.Command) (map[string]any, error) {
+	if err := manage.OnlyParameters(c, "model"); err != nil {
+		return nil, err
+	}
 	model, _ := c.Parameters["model"].(string)
 	if model == "" || len(model) > 100 {
 		return nil, edge.Rejected(`The parameters need a "model": its name.`)
@@ -90,6 +94,9 @@ func (s *site) loadModel(ctx context.Context, c *edge.Command) (map[string]any, 
 
 // restartNode is done at once; the node is gone for a while.
 func (s *site) restartNode(_ context.Context, c *edge.Command) (map[string]any, error) {
+	if err := manage.OnlyParameters(c); err != nil {
+		return nil, err
+	}
 	if err := s.needNode(c.NodeID); err != nil {
 		return nil, err
 	}
@@ -99,7 +106,14 @@ func (s *site) restartNode(_ context.Context, c *edge.Command) (map[string]any, 
 
 // drainNode waits until nothing runs at the node; it stays drained however that ends.
 func (s *site) drainNode(ctx context.Context, c *edge.Command) (map[string]any, error) {
-	known := false
+	if err := manage.OnlyParameters(c, "deadline_seconds"); err != nil {
+		return nil, err
+	}
+	deadline, err := manage.DrainDeadline(c)
+	if err != nil {
+		return nil, err
+	}
+	known, began := false, time.Now()
 	s.change(func(w *world) { known = w.drain(c.NodeID, true) })
 	if !known {
 		return nil, noSuchNode
@@ -112,7 +126,9 @@ func (s *site) drainNode(ctx context.Context, c *edge.Command) (map[string]any, 
 		case !drained:
 			return nil, edge.Failed("The node was resumed before it was empty.")
 		case left == 0:
-			return map[string]any{"node_id": c.NodeID}, nil
+			return map[string]any{"node_id": c.NodeID, "in_flight": 0, "waited_seconds": time.Since(began).Seconds()}, nil
+		case time.Since(began) >= deadline:
+			return nil, edge.Failed(fmt.Sprintf("Requests that still run after %v: %d.", deadline, left))
 		}
 		most = max(most, left)
 		c.Progress(int(100*(most-left)/most), fmt.Sprintf("Requests that still run: %d.", left))
@@ -125,12 +141,15 @@ func (s *site) drainNode(ctx context.Context, c *edge.Command) (map[string]any, 
 }
 
 func (s *site) resumeNode(_ context.Context, c *edge.Command) (map[string]any, error) {
+	if err := manage.OnlyParameters(c); err != nil {
+		return nil, err
+	}
 	known := false
 	s.change(func(w *world) { known = w.drain(c.NodeID, false) })
 	if !known {
 		return nil, noSuchNode
 	}
-	return nil, nil
+	return map[string]any{"node_id": c.NodeID}, nil
 }
 
 var noSuchNode = edge.Rejected("This Edge has no node with that id.")

@@ -108,6 +108,26 @@ func TestNodeDrain(t *testing.T) {
 		if !slices.ContainsFunc(s.Nodes()[0].Providers, func(p edge.Provider) bool { return p.General.InFlight > 0 }) {
 			t.Error("nothing runs a minute after it was resumed")
 		}
+		for name, c := range map[string]struct {
+			operation  edge.Operation
+			parameters map[string]any
+			why        string
+		}{
+			"a mistyped parameter": {s.drainNode, map[string]any{"deadline_second": 60.0}, "takes deadline_seconds"},
+			"no number":            {s.drainNode, map[string]any{"deadline_seconds": "60"}, "isn't a number"},
+			"no time":              {s.drainNode, map[string]any{"deadline_seconds": 0.0}, "still run after 0s"},
+			"one for a resume":     {s.resumeNode, map[string]any{"x": 1.0}, "takes none"},
+			"one for a restart":    {s.restartNode, map[string]any{"x": 1.0}, "takes none"},
+			"one for a load":       {s.loadModel, map[string]any{"model": "m", "x": 1.0}, "takes model"},
+		} {
+			_, err := c.operation(ctx, &edge.Command{NodeID: "gpu-1", Operation: "x", Parameters: c.parameters})
+			if err == nil || !strings.Contains(err.Error(), c.why) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := s.resumeNode(ctx, gpu1); err != nil {
+			t.Error(err)
+		}
 		time.AfterFunc(time.Millisecond, func() { _, _ = s.resumeNode(ctx, gpu1) })
 		if _, err := s.drainNode(ctx, gpu1); err == nil || !strings.Contains(err.Error(), "resumed") {
 			t.Errorf("resumed meanwhile: %v", err)

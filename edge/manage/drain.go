@@ -10,9 +10,7 @@ import (
 )
 
 const (
-	drainDeadline    = 5 * time.Minute // when none is given
-	maxDrainDeadline = 24 * time.Hour
-	drainLook        = 100 * time.Millisecond
+	drainLook = 100 * time.Millisecond
 	// heardAfter is how long whoever sends requests may take to hear of a drain. What a backend was asked before says nothing
 	// of what runs after.
 	heardAfter  = time.Second
@@ -20,12 +18,17 @@ const (
 	namedLeases = 10              // in a sentence
 )
 
+// DrainDeadline is the parameter deadline_seconds of node.drain.
+func DrainDeadline(c *edge.Command) (time.Duration, error) {
+	return seconds(c, "deadline_seconds", 5*time.Minute, 24*time.Hour)
+}
+
 // drain is the operation node.drain. The node stays drained however it ends, until node.resume.
 func (s *Site) drain(ctx context.Context, c *edge.Command) (map[string]any, error) {
-	if err := onlyParameters(c, "deadline_seconds"); err != nil {
+	if err := OnlyParameters(c, "deadline_seconds"); err != nil {
 		return nil, err
 	}
-	deadline, err := seconds(c, "deadline_seconds", drainDeadline, maxDrainDeadline)
+	deadline, err := DrainDeadline(c)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func unknownNode(id string) error {
 }
 
 func (s *Site) resume(_ context.Context, c *edge.Command) (map[string]any, error) {
-	if err := onlyParameters(c); err != nil {
+	if err := OnlyParameters(c); err != nil {
 		return nil, err
 	}
 	if !s.pool.Resume(c.NodeID) {
@@ -44,7 +44,7 @@ func (s *Site) resume(_ context.Context, c *edge.Command) (map[string]any, error
 // order is provider.enable or provider.disable.
 func (s *Site) order(order func(*lease.Pool, lease.Key) bool) edge.Operation {
 	return func(_ context.Context, c *edge.Command) (map[string]any, error) {
-		if err := onlyParameters(c, "provider_id"); err != nil {
+		if err := OnlyParameters(c, "provider_id"); err != nil {
 			return nil, err
 		}
 		id, err := text(c, "provider_id")
@@ -64,7 +64,7 @@ func (s *Site) order(order func(*lease.Pool, lease.Key) bool) edge.Operation {
 }
 
 func (s *Site) cancelRun(_ context.Context, c *edge.Command) (map[string]any, error) {
-	if err := onlyParameters(c, "lease_id"); err != nil {
+	if err := OnlyParameters(c, "lease_id"); err != nil {
 		return nil, err
 	}
 	id, err := text(c, "lease_id")
@@ -79,7 +79,7 @@ func (s *Site) cancelRun(_ context.Context, c *edge.Command) (map[string]any, er
 }
 
 func (s *Site) listRuns(_ context.Context, c *edge.Command) (map[string]any, error) {
-	if err := onlyParameters(c); err != nil {
+	if err := OnlyParameters(c); err != nil {
 		return nil, err
 	}
 	leases, total := []any{}, 0

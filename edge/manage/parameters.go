@@ -11,9 +11,9 @@ import (
 	"iop/edge"
 )
 
-// onlyParameters refuses a command with a parameter that its operation doesn't know: a mistyped deadline must not be
+// OnlyParameters refuses a command with a parameter that its operation doesn't know: a mistyped deadline must not be
 // no deadline.
-func onlyParameters(c *edge.Command, known ...string) error {
+func OnlyParameters(c *edge.Command, known ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(c.Parameters)) {
 		if slices.Contains(known, name) {
 			continue
