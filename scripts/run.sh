@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 
 echo "Building ..."
 mkdir -p bin
-go build -ldflags "${LDFLAGS:-}" -o bin/ ./cmd/iop-control-plane ./cmd/iop-demo
+# With the flags of make build, so that neither compiles again what the other has compiled.
+go build -trimpath -ldflags "${LDFLAGS:-}" -o bin/ ./cmd/iop-control-plane ./cmd/iop-demo ./cmd/iop
 
 scratch=$(mktemp -d)
 daemon= demo=
@@ -58,6 +59,7 @@ cat <<TEXT
 
 A Control Plane and a demo fleet are running. Try, in another terminal:
 
+  bin/iop fleet status --trouble --addr $http
   curl -s $http/fleet/summary
   curl -s $http/edges/seoul-1/status
   curl -s -H 'Content-Type: application/json' -d '{"operation":"model.load","node_id":"gpu-1","parameters":{"model":"qwen3-32b"}}' $http/edges/seoul-1/commands
