@@ -95,7 +95,7 @@ func noEdges(filtered bool) string {
 	if filtered {
 		return "no Edges match"
 	}
-	return "no Edge has connected since the Control Plane was started"
+	return "no Edge is known: none has connected since the Control Plane was started, or all were forgotten"
 }
 
 func (a *app) edgesGet() *cobra.Command {

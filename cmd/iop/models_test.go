@@ -27,7 +27,7 @@ func TestWhetherAnEdgeServesAModel(t *testing.T) {
 		"one gave no answer":                        {"qwen", []string{none}, totals(2, 1), exitNotNow, "of 2 connected Edges 1 gave no answer"},
 		"one is disconnected":                       {"qwen", []string{none}, withGone(1, 1, 1), exitNotFound, `no Edge serves "qwen"`},
 		"all are disconnected":                      {"qwen", []string{none}, withGone(2, 0, 0), exitNotNow, "no Edge is connected"},
-		"no Edge is known":                          {"qwen", []string{none}, totals(0, 0), exitNotNow, "no Edge has connected"},
+		"no Edge is known":                          {"qwen", []string{none}, totals(0, 0), exitNotNow, "no Edge is known"},
 		"one answered in between":                   {"qwen", []string{none, qwen}, totals(2, 2), exitOK, ""},
 		"others are served, and one gave no answer": {"gpt-9", []string{qwen}, totals(2, 1), exitNotNow, "isn't known"},
 		"no model, all have answered":               {"", []string{none}, totals(2, 2), exitOK, "No Edge serves a model."},

@@ -62,7 +62,7 @@ func TestPrivateAuthorities(t *testing.T) {
 		talk string
 	}{
 		{nil, exitNotNow, "--ca-file FILE"},
-		{[]string{"--ca-file", file}, exitOK, "no Edge has connected"},
+		{[]string{"--ca-file", file}, exitOK, "no Edge is known"},
 		{[]string{"--ca-file", file + ".not"}, exitUsage, "can't be read"},
 		{[]string{"--ca-file", os.Args[0]}, exitUsage, "holds no certificate"},
 	} {

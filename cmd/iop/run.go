@@ -202,7 +202,7 @@ func sequel(o *client.Operation) (note, next string) {
 	case o.State == client.Rejected && o.Message != nil && strings.Contains(*o.Message, "node_id"):
 		return "", fmt.Sprintf("the same command with --node; iop status %s lists the nodes", o.EdgeID)
 	case o.State == client.Rejected:
-		return "", fmt.Sprintf("what the message says; iop status %s", o.EdgeID)
+		return "", fmt.Sprintf("fix what the message names; iop status %s", o.EdgeID)
 	case o.State == client.Unknown:
 		return " (it may have run)", get + settles
 	case o.State.Terminal():

@@ -45,6 +45,9 @@ func (p *painter) render(pic *topPicture) []string {
 		return p.cut(lines)
 	}
 	lines = append(lines, p.totals(pic.summary)...)
+	if pic.summary.Edges.Total == 0 {
+		lines = append(lines, "", noEdges(false))
+	}
 	troubled, busiest, tail := share(p.height-len(lines), len(pic.trouble), len(pic.busiest), len(pic.tail))
 	lines = append(lines, p.troubleLines(pic, troubled)...)
 	lines = append(lines, p.busyLines(pic, busiest)...)
