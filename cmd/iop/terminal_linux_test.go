@@ -152,7 +152,7 @@ func TestTopPutsTheTerminalRight(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPty(t)
-			top := exec.Command(self, "top", "--addr", f.daemon.Addresses().HTTP, "--every", "1s")
+			top := exec.CommandContext(t.Context(), self, "top", "--addr", f.daemon.Addresses().HTTP, "--every", "1s")
 			top.Args[0] = "iop" // what testscript.Main calls this program by
 			top.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=", "XDG_CONFIG_HOME="+t.TempDir())
 			top.Stdin, top.Stdout = p.them, p.them
@@ -192,7 +192,7 @@ func TestNoColor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPty(t)
-			list := exec.Command(self, "edges", "ls", "--addr", f.daemon.Addresses().HTTP)
+			list := exec.CommandContext(t.Context(), self, "edges", "ls", "--addr", f.daemon.Addresses().HTTP)
 			list.Args[0] = "iop"
 			list.Env = append(append(os.Environ(), c.env...), "XDG_CONFIG_HOME="+t.TempDir())
 			list.Stdout = p.them
@@ -226,7 +226,7 @@ func TestTypedToken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPty(t)
 			dir := t.TempDir()
-			set := exec.Command(self, "context", "set", "prod", "--addr", "https://control.example", "--token-stdin")
+			set := exec.CommandContext(t.Context(), self, "context", "set", "prod", "--addr", "https://control.example", "--token-stdin")
 			set.Args[0] = "iop"
 			set.Env = append(os.Environ(), "XDG_CONFIG_HOME="+dir)
 			set.Stdin, set.Stdout, set.Stderr = p.them, p.them, p.them
