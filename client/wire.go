@@ -125,7 +125,7 @@ func (w *Wire) Ping(ctx context.Context) (RoundTrip, error) {
 	late := time.NewTimer(pingTimeout)
 	defer late.Stop()
 	for {
-		link, lost, changed := w.current()
+		link, changed, lost := w.current()
 		if link != nil {
 			return link.ping(ctx)
 		}
@@ -199,10 +199,10 @@ func (w *Wire) tell(s WireState) {
 	}
 }
 
-func (w *Wire) current() (link *wireLink, lost error, changed <-chan struct{}) {
+func (w *Wire) current() (link *wireLink, changed <-chan struct{}, lost error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.link, w.lost, w.changed
+	return w.link, w.changed, w.lost
 }
 
 func (w *Wire) set(link *wireLink, lost error) {

@@ -96,7 +96,11 @@ func closedInTime(ctx context.Context, limits []hangLimit) error {
 // stillOpen counts the connections that the other side hasn't closed.
 func stillOpen(conns []net.Conn) (open int) {
 	for _, conn := range conns {
-		if isOpen(conn) && isOpen(conn) { // again, in case this process wasn't run while it looked
+		seen := isOpen(conn)
+		if seen { // once more, in case this process wasn't run while it looked
+			seen = isOpen(conn)
+		}
+		if seen {
 			open++
 		}
 	}
