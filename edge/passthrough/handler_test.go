@@ -495,7 +495,7 @@ func TestModelOfCopiesNoBody(t *testing.T) {
 		"a long prompt": `{"prompt":"` + strings.Repeat("x", size) + `","model":"m"}`,
 		"a long list":   `{"prompt":[` + strings.Repeat("1,", size/2) + `1],"model":"m"}`,
 		"a long name":   `{"` + strings.Repeat("x", size) + `":1,"model":"m"}`,
-		"many members":  `{` + strings.Repeat(`"a":"b",`, size/64) + `"model":"m"}`,
+		"many members":  `{` + strings.Repeat(`"a":"b",`, size/512) + `"model":"m"}`,
 		"a long model":  `{"model":"` + strings.Repeat("x", size) + `","model":"m"}`,
 	} {
 		given := []byte(body)

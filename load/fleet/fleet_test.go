@@ -477,6 +477,17 @@ func TestAClone(t *testing.T) {
 	if n := f.Connected(); n != 1 {
 		t.Errorf("%d Edges are connected without the clone", n)
 	}
+	if _, calm := f.Calm(0); calm {
+		t.Error("it is calm already, though a hello of the clone's may still take its id")
+	}
+	for by := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		if _, calm := f.Calm(0); calm {
+			break
+		}
+		if time.Now().After(by) {
+			t.Fatal("it is never calm again")
+		}
+	}
 }
 
 // Two with one id number their events in one row: a reader who sees a number twice must not take it for an event given twice, nor

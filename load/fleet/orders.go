@@ -91,12 +91,15 @@ func (f *Fleet) Clone(numbers []int, forTime time.Duration) {
 	})
 }
 
+// lastClaim is how long what a clone began may have effect after it left: its hello may be on the way, and take the id once more.
+const lastClaim = 2 * time.Second
+
 func (e *edge) endTwin() {
 	twin := e.twin
 	twin.leave()
 	twin.gone = true
 	e.twin = nil
-	e.settle()
+	e.later(lastClaim, e.settle)
 }
 
 // Disturb tells that all Edges are about to lose their links through no fault of the Control Plane.
