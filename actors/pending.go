@@ -1,8 +1,8 @@
 package actors
 
 // pending is the table of requests that one Edge hasn't answered. A request that has timed out stays until its place is
-// needed, so that no timer runs for it; it no longer counts, and its answer comes too late. The list holds at most the limit of those
-// that timed out.
+// needed, so that no timer runs for it; it no longer counts, and its answer comes too late. The list holds less than twice the
+// limit of those that timed out.
 type pending struct {
 	limit   int       // of requests by callers; over it the next caller is told busy
 	lastID  uint64    // begins anywhere, so that what is still answered of an earlier connection, of an earlier process too, meets nothing

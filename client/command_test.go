@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -187,11 +188,10 @@ func TestAWatchGoesOn(t *testing.T) {
 		"until it may not look": {[]string{running, "401 unauthenticated"}, "running", Unauthenticated},
 	} {
 		t.Run(name, func(t *testing.T) {
-			looks := 0
+			var looks atomic.Int32
 			r := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Connection", "close") // net/http itself asks again where a kept connection is cut
-				answer, code, _ := strings.Cut(c.answers[looks], " ")
-				looks++
+				answer, code, _ := strings.Cut(c.answers[looks.Add(1)-1], " ")
 				status, err := strconv.Atoi(answer)
 				switch {
 				case answer == "cut":
@@ -218,8 +218,8 @@ func TestAWatchGoesOn(t *testing.T) {
 					told = append(told, string(o.State))
 				}
 			}
-			if got := strings.Join(told, " "); got != c.told || !errors.Is(last, c.ends) || looks != len(c.answers) {
-				t.Errorf("%d looks, told %q, want %q; it ends with %v", looks, got, c.told, last)
+			if got := strings.Join(told, " "); got != c.told || !errors.Is(last, c.ends) || int(looks.Load()) != len(c.answers) {
+				t.Errorf("%d looks, told %q, want %q; it ends with %v", looks.Load(), got, c.told, last)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"io"
@@ -162,8 +163,8 @@ func ended(ctx context.Context, err error) error {
 	return noAnswer(context.Background(), err)
 }
 
-// isFinal tells what stays as it is however often it is tried: a wrong token, something that is no Control Plane, or an answer
-// that is too large.
+// isFinal tells what stays as it is however often it is tried: a wrong token, a certificate that isn't trusted, something that is no
+// Control Plane, or an answer that is too large.
 func isFinal(err error) bool {
 	var refused *Problem
 	var odd *Unexpected
@@ -173,7 +174,7 @@ func isFinal(err error) bool {
 	case errors.As(err, &odd):
 		return odd.Status < http.StatusInternalServerError
 	}
-	return errors.As(err, new(*TooLarge))
+	return errors.As(err, new(*TooLarge)) || errors.As(err, new(*tls.CertificateVerificationError))
 }
 
 func askedToWait(err error) time.Duration {

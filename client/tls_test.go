@@ -35,6 +35,16 @@ func TestTLS(t *testing.T) {
 	if !errors.As(err, &unknown) || errors.As(err, new(*Uncertain)) || posts.Load() != 0 {
 		t.Errorf("a server that nobody vouches for: %v; %d posts", err, posts.Load())
 	}
+	for _, err = range stranger.Watch(within(t), WatchQuery{EdgeID: "seoul-1", OperationID: "x"}) {
+		if !errors.As(err, &unknown) {
+			t.Errorf("to watch it: %v", err)
+		}
+	}
+	for _, err = range stranger.Follow(within(t), FollowQuery{}) {
+		if !errors.As(err, &unknown) {
+			t.Errorf("to follow it: %v", err)
+		}
+	}
 	_, err = DialWire(within(t), "wss"+strings.TrimPrefix(server.URL, "https"), WireOptions{Token: "secret"})
 	if !errors.As(err, &unknown) {
 		t.Errorf("and over the wire: %v", err)

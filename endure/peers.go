@@ -140,8 +140,8 @@ func deafDialer() *net.Dialer {
 	}}
 }
 
-// deafClient says hello and a Ping, and once they are answered sends Pings without end and never reads again. The Control Plane has to close it, because
-// more waits for it than it may let wait.
+// deafClient says hello and a Ping, and once they are answered sends Pings without end and never reads again. The Control Plane has
+// to close it, because more waits for it than it may let wait.
 func (c *chaos) deafClient(ctx context.Context, f *fault) error {
 	ctx, cancel := context.WithTimeout(ctx, f.For)
 	defer cancel()

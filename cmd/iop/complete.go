@@ -14,7 +14,7 @@ import (
 )
 
 // completionTime is how long a shell waits for a Tab.
-const completionTime = time.Second
+var completionTime = time.Second
 
 // completeEdge completes an Edge as the first argument.
 func (a *app) completeEdge(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -89,7 +89,8 @@ func (a *app) completeModel(cmd *cobra.Command, args []string, _ string) (names 
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 	defer cancel()
-	models, err := repo.FleetModels(ctx, client.FleetQuery{Timeout: completionTime / 2})
+	age := time.Hour
+	models, err := repo.FleetModels(ctx, client.FleetQuery{MaxAge: &age, Timeout: completionTime / 2})
 	if err != nil {
 		return nil, done
 	}

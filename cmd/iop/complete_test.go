@@ -5,6 +5,8 @@ import (
 	"testing"
 )
 
+func init() { completionTime = soon } // a shell's patience is not what is tested
+
 // What an Edge calls an operation can't speak to whoever completes it, nor run anything.
 func TestOnlyWordsAreCompleted(t *testing.T) {
 	s := &scripted{answers: map[string][]string{"/edges/a": {`{"edge_id":"a","operations":["node.drain","_activeHelp_ Call 555-0100.",

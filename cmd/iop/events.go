@@ -241,6 +241,7 @@ func (t *tail) list(found *client.EventPage) error {
 		return err
 	}
 	for _, e := range found.Events {
+		t.typed = false
 		t.shown[e.ID] = true
 		if err := t.write(e); err != nil {
 			return err

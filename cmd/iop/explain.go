@@ -92,7 +92,7 @@ func (a *app) explainNetwork(err error) failure {
 	case errors.As(err, &gateway):
 		return failure{what: gateway.Error() + where, next: "the same command again later; a host in NO_PROXY is asked without the proxy that HTTP_PROXY names", exit: exitNotNow}
 	case errors.As(err, &lost) && strings.Contains(err.Error(), "malformed HTTP"): // as an Edge wire's; net/http has no type for it
-		return failure{what: "what answers is no HTTP server" + where, next: a.whichPort(), exit: exitFailed}
+		return failure{what: "what answers is no HTTP server" + where, next: a.whereElse(lost.Err), exit: exitFailed}
 	case errors.As(err, &lost):
 		return failure{what: lost.Error() + where, next: a.whereElse(lost.Err), exit: exitNotNow}
 	}
@@ -122,7 +122,8 @@ func (a *app) whereElse(err error) string {
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &noTLS):
 		return "the port has no TLS: an address that begins with http://, if it is the right port (18080 unless set otherwise)"
 	case errors.As(err, &dial) && dial.Op == "dial" && parseErr == nil && u.Port() == "":
-		return elsewhere + "; the port is 18080 unless it was set otherwise: " + a.address() + ":18080"
+		u.Host += ":18080"
+		return elsewhere + "; the port is 18080 unless it was set otherwise: " + u.String()
 	case errors.As(err, &dial), errors.Is(err, context.DeadlineExceeded):
 		return elsewhere
 	}

@@ -13,6 +13,8 @@ func tryLock(f *os.File) error {
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		return ErrLocked
+	case errors.Is(err, syscall.ENOLCK): // as NFS without a lock service
+		return errors.ErrUnsupported
 	case err != nil:
 		return &os.PathError{Op: "flock", Path: f.Name(), Err: err}
 	}

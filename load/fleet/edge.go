@@ -18,12 +18,13 @@ import (
 
 // edge is one simulated Edge. Only its shard's loop touches it, but for pause.
 type edge struct {
-	shard  *shard
-	number int
-	clone  bool
-	gone   bool  // a clone whose time is over
-	twin   *edge // the other one with this id, if there is a clone
-	id     string
+	shard   *shard
+	number  int
+	clone   bool
+	gone    bool          // a clone whose time is over
+	twin    *edge         // the other one with this id, if there is a clone
+	ownFrom time.Duration // no clone takes its id from then on
+	id      string
 
 	state     state
 	life      uint32 // grows with each connection and each end of one, from 1; timers of an earlier life are skipped
@@ -68,8 +69,10 @@ func (e *edge) after(d time.Duration, kind timerKind) (at time.Duration) {
 }
 
 // later does something whatever becomes of the link meanwhile.
-func (e *edge) later(d time.Duration, do func()) {
-	e.shard.timers.push(timer{at: e.shard.f.now() + d, e: e, kind: doThis, do: do})
+func (e *edge) later(d time.Duration, do func()) (at time.Duration) {
+	at = e.shard.f.now() + d
+	e.shard.timers.push(timer{at: at, e: e, kind: doThis, do: do})
+	return at
 }
 
 // queueDial takes a place in the dialers' queue, which has room for all.

@@ -42,7 +42,7 @@ func (e *edge) comeHome() {
 
 // settle tells callers that an Edge which was disturbed is as it should be, if it is.
 func (e *edge) settle() {
-	if e.state == serving && e.behaviour == Honest && e.twin == nil {
+	if e.state == serving && e.behaviour == Honest && e.twin == nil && e.shard.f.now() >= e.ownFrom {
 		e.shard.f.calm[e.number].disturbed.Store(false)
 	}
 }
@@ -99,7 +99,7 @@ func (e *edge) endTwin() {
 	twin.leave()
 	twin.gone = true
 	e.twin = nil
-	e.later(lastClaim, e.settle)
+	e.ownFrom = e.later(lastClaim, e.settle)
 }
 
 // Disturb tells that all Edges are about to lose their links through no fault of the Control Plane.
