@@ -59,10 +59,7 @@ func (r *Repository) Command(ctx context.Context, c Command) (*Operation, error)
 	q.patience = c.Timeout
 	bounded, cancel := context.WithTimeoutCause(ctx, c.Timeout+2*r.opts.Timeout, errTime)
 	defer cancel()
-	d := dispatch{repo: r, request: q, key: q.header[keyHeader], wait: r.commandBackoff(), changed: c.Changed}
-	if d.changed == nil {
-		d.changed = func(error, time.Duration) {}
-	}
+	d := dispatch{repo: r, request: q, key: q.header[keyHeader], wait: r.commandBackoff(), changed: orIgnore(c.Changed)}
 	if d.mark, err = r.newestEvent(bounded); err != nil {
 		return nil, d.finally(bounded, err)
 	}

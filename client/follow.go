@@ -49,9 +49,7 @@ const (
 // events that are missing then are reported by a Gap. It ends after an error: the context's, or a
 // refusal that doesn't go away by itself.
 func (r *Repository) Follow(ctx context.Context, q FollowQuery) iter.Seq2[Update, error] {
-	if q.Changed == nil {
-		q.Changed = func(error, time.Duration) {}
-	}
+	q.Changed = orIgnore(q.Changed)
 	return func(yield func(Update, error) bool) {
 		f := &follower{last: q.After}
 		if q.FromStart {
@@ -161,6 +159,14 @@ func ended(ctx context.Context, err error) error {
 		err = errors.New("the stream ended")
 	}
 	return noAnswer(context.Background(), err)
+}
+
+// orIgnore is for who doesn't want to hear of outages.
+func orIgnore(changed func(err error, retryIn time.Duration)) func(error, time.Duration) {
+	if changed == nil {
+		return func(error, time.Duration) {}
+	}
+	return changed
 }
 
 // isFinal tells what stays as it is however often it is tried: a wrong token, a certificate that isn't trusted, something that is no

@@ -140,9 +140,7 @@ type WatchQuery struct {
 // asked again until the context ends. An Unknown operation can stay so for long: the context limits the wait. It ends after an error: the
 // context's, or a refusal that doesn't go away by itself.
 func (r *Repository) Watch(ctx context.Context, q WatchQuery) iter.Seq2[*Operation, error] {
-	if q.Changed == nil {
-		q.Changed = func(error, time.Duration) {}
-	}
+	q.Changed = orIgnore(q.Changed)
 	return func(yield func(*Operation, error) bool) {
 		var told *Operation
 		for wait := firstLook; ; wait = min(wait*3/2, lastLook) {
